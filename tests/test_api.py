@@ -1,6 +1,7 @@
 """The public names are those of tests/api.txt, and every one of them is documented.
 
-After a change on purpose: ``python tests/test_api.py`` writes the list anew.
+After a change on purpose: ``python tests/test_api.py`` writes that list again, and all others that
+follow from a registry: the names for type checkers, and the terms of data sets.
 """
 
 from __future__ import annotations
@@ -9,14 +10,20 @@ import doctest
 import inspect
 import re
 import sys
+from collections import defaultdict
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from appellate._table_formats import FORMATS
+from appellate.datasets.catalogue import known_datasets
+from appellate.methods.registry import BASES
+
+ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("api.txt")
-PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+PAGE = ROOT / "docs" / "api.md"
 MODULES = [
     "appellate",
     "appellate.candidates",
@@ -86,6 +93,65 @@ def _show(parameter):
     return f"{star}{parameter.name}{default}"
 
 
+def written(what, module_of):
+    """Write a module that hands on names, for type checkers."""
+    lines = [
+        f'"""{what}, for type checkers. ``python tests/test_api.py`` writes this file."""',
+        "",
+    ]
+    for name, module in sorted(module_of.items(), key=lambda item: (item[1], item[0])):
+        line = f"from {module} import {name} as {name}"
+        split = f"from {module} import (\n    {name} as {name},\n)"
+        lines.append(line if len(line) < 100 else split)
+    return "\n".join(lines) + "\n"
+
+
+def notices():
+    """Write THIRD_PARTY.md with the table of data sets: source and terms of each."""
+    alike = defaultdict(list)
+    for entry in known_datasets().values():
+        alike[entry.page, entry.terms].append(entry.title)
+    rows = [f"| {', '.join(t)} | <{page}> | {terms} |" for (page, terms), t in alike.items()]
+    table = "\n".join(["| name | source | terms |", "|---|---|---|", *rows])
+    text = NOTICES.read_text(encoding="utf-8")
+    return re.sub(r"\| name \| source.*?(?=\n\n)", lambda _: table, text, count=1, flags=re.S)
+
+
+def formats():
+    """Write docs/formats.md with the table of formats."""
+    rows = [
+        f"| {', '.join(e.titles)} | {', '.join(f'`{end}`' for end in e.endings)} |"
+        for e in FORMATS
+    ]
+    table = "\n".join(["| format | endings |", "|---|---|", *rows])
+    text = PAGE_OF_FORMATS.read_text(encoding="utf-8")
+    return re.sub(r"\| format \| endings.*?(?=\n\n)", lambda _: table, text, count=1, flags=re.S)
+
+
+PAGE_OF_FORMATS = ROOT / "docs" / "formats.md"
+PACKAGE = ROOT / "src" / "appellate"
+NOTICES = ROOT / "THIRD_PARTY.md"
+LOADERS = {f"load_{e.name}": f"appellate.datasets.{e.loader}" for e in known_datasets().values()}
+#: Files with lists that follow from a registry, and what writes them.
+WRITTEN = {
+    LIST: lambda: "\n".join(describe()) + "\n",
+    PACKAGE / "methods" / "typed.py": lambda: written(
+        "The base classifiers", {base.class_name: base.module for base in BASES}
+    ),
+    PACKAGE / "datasets" / "typed.py": lambda: written("The loaders of data sets", LOADERS),
+    NOTICES: notices,
+    PAGE_OF_FORMATS: formats,
+}
+
+
+@pytest.mark.parametrize("file", [*WRITTEN][1:], ids=lambda file: file.name)
+def test_lists_follow_from_their_registry(file):
+    if not file.exists():
+        pytest.skip("the file is not part of this installation")
+    said = "run: python tests/test_api.py"
+    assert file.read_text(encoding="utf-8") == WRITTEN[file](), said
+
+
 def callables():
     for module, name in public_names():
         value = getattr(import_module(module), name)
@@ -137,5 +203,6 @@ def test_exceptions_to_the_rule_are_still_needed():
 
 
 if __name__ == "__main__":
-    LIST.write_text("\n".join(describe()) + "\n", encoding="utf-8")
+    for target, write in WRITTEN.items():
+        target.write_text(write(), encoding="utf-8")
     sys.stdout.write(f"{LIST}: {len(describe())} names\n")

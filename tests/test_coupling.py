@@ -94,15 +94,15 @@ def test_a_base_that_knows_nothing_gets_no_weight(data):
 
 
 def test_a_base_that_knows_more_than_the_kernels_is_followed():
-    """One of 401 columns tells the label, and only the base knows which."""
+    """One of 101 columns tells the label, and only the base knows which."""
     rng = np.random.RandomState(0)
     truth = rng.randint(3, size=200)
-    X = np.hstack([4.0 * truth[:, None], 4 * rng.normal(size=(200, 400))])
+    X = np.hstack([4.0 * truth[:, None], 4 * rng.normal(size=(200, 100))])
     candidates = random_candidates(rng, 200, 3, 0.4)
     candidates[np.arange(200), truth] = True
 
-    forest = RandomForestClassifier(30, max_features=0.5, min_samples_leaf=2)
-    base = SoftLabelClassifier(forest, random_state=0)
+    forest = RandomForestClassifier(10, max_features=0.5, min_samples_leaf=2)
+    base = SoftLabelClassifier(forest, n_rounds=2, n_folds=3, random_state=0)
     coupled = PLCPClassifier(base, partner="jury", random_state=0).fit(X, candidates)
     light = JuryClassifier("kernel", random_state=0).fit(X, candidates)
     weight = next(weight for name, weight, _ in coupled.weights_ if name == type(base).__name__)
@@ -124,8 +124,8 @@ def test_heads_probabilities_docket_and_history(data):
         model.set_params(head="base").predict_proba(X), alone.predict_proba(X)
     )
     docket = model.docket(output="dict", truth=truth)
-    np.testing.assert_array_equal(docket["verdict"], alone.transduction_)
-    np.testing.assert_array_equal(docket["appeal"], model.transduction_)
+    np.testing.assert_array_equal(docket["first_label"], alone.transduction_)
+    np.testing.assert_array_equal(docket["label"], model.transduction_)
     assert not model.overturned_[candidates.sum(axis=1) == 1].any()
     assert len(model.history_) == model.n_iter_ == len(model.label_history_) - 1
     assert isinstance(model.partner_, JuryClassifier)

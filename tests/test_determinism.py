@@ -39,22 +39,18 @@ def test_every_public_estimator_is_tried():
     assert classes == {type(each) for each in estimators(1).values()}
 
 
-@pytest.mark.parametrize("change", [{"hash_seed": 1}, {"n_jobs": 2}], ids=["hash seed", "n_jobs"])
-def test_results_are_equal_to_the_bit(usual, change):
-    assert run(**change) == usual
+def test_another_hash_seed_and_n_jobs_change_no_bit(usual):
+    """Both at once: every fit is made in a process of its own, which takes seconds."""
+    assert run(hash_seed=1, n_jobs=2) == usual
 
 
 def test_results_agree_when_the_number_of_threads_changes(usual):
-    """Threads add in another order, so that the last digits differ.
-
-    A last digit can move a split of a forest, so that only its labels are compared.
-    """
+    """Threads add in another order, so that the last digits differ."""
     other = run(threads=2)
     assert other.keys() == usual.keys()
     assert other.pop("rectify")["label"] == usual["rectify"]["label"]
     for name, told in other.items():
         expected = usual[name]
         assert np.mean(np.array(told["labels"]) == expected["labels"]) > 0.98, name
-        if "forest" not in name:
-            for key in ("probabilities", "confidence"):
-                np.testing.assert_allclose(told[key], expected[key], atol=1e-3, err_msg=name)
+        for key in ("probabilities", "confidence"):
+            np.testing.assert_allclose(told[key], expected[key], atol=1e-3, err_msg=name)

@@ -573,9 +573,9 @@ def test_docket_and_history():
     X, candidates, truth, _ = make_bags(spread=2.0)
     jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
     docket = jury.docket(output="dict", truth=truth)
-    np.testing.assert_array_equal(docket["verdict"], jury.verdict_)
-    np.testing.assert_array_equal(docket["appeal"], jury.transduction_)
-    np.testing.assert_array_equal(docket["outcome"] == "overturned", jury.overturned_)
+    np.testing.assert_array_equal(docket["first_label"], jury.verdict_)
+    np.testing.assert_array_equal(docket["label"], jury.transduction_)
+    np.testing.assert_array_equal(docket["outcome"] == "changed", jury.overturned_)
     assert jury.overturned_.any()
     assert len(jury.label_history_) == jury.n_iter_ + 1
     Q = jury.verdict_confidence_

@@ -12,15 +12,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
+from inspect import isabstract, isclass
 from io import BytesIO
 from math import prod
 from pathlib import Path
+from pkgutil import iter_modules
 from threading import Lock
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
@@ -34,14 +35,15 @@ from appellate.methods import available_bases
 
 __all__ = ["ModelFileError", "load_model", "read_meta", "save_model"]
 
-FORMAT = "appellate-model"
-FORMAT_VERSION = 2
+MODEL_FORMAT = "appellate-model"
+MODEL_VERSION = 2
 MODEL_FILE = "model.skops"
 META_FILE = "meta.json"
 
 _LARGEST_META = 64 << 20
 _LARGEST = 16 << 30
 # Alone compressed: those of skrub's encoders repeat themselves. A table of 300 columns has 8 MB.
+_SMALL, _RATIO = 64 << 20, 100  # bytes that a sparse matrix unpacks to; or so many times its size
 _SCHEMA, _LARGEST_SCHEMA = "schema.json", 256 << 20
 _LARGEST_TREE = 1 << 30  # bytes that the objects of a schema may take in memory
 _WEIGHTS = {b"{": 256, b"[": 64, b",": 64}  # bytes that each of them takes there, at most
@@ -77,8 +79,11 @@ _CALLS = {"MethodNode", "OperatorFuncNode"}
 _MADE = {"ObjectNode", "TupleNode"}
 
 
-# Where scikit-learn adapts other array libraries.
-_ADAPTERS = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
+# Parts of scikit-learn that hold no estimator.
+_NO_ESTIMATORS = {
+    "conftest", "datasets", "estimator_checks", "experimental", "externals", "inspection",
+    "metrics", "tests", "utils",
+}  # fmt: skip
 
 
 class ModelFileError(ValueError):
@@ -147,10 +152,10 @@ def save_model(
     names = getattr(model, "feature_names_in_", None)
     classes = np.asarray(getattr(model, "classes_", ()))
     document = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format": MODEL_FORMAT,
+        "format_version": MODEL_VERSION,
         **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
-        "model": repr(model),
+        "model": _describe(model),
         "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": getattr(model, "n_features_in_", None),
@@ -163,6 +168,18 @@ def save_model(
         (stage / MODEL_FILE).write_bytes(content)
         (stage / META_FILE).write_text(f"{text}\n", encoding="utf-8", newline="\n")
     return target
+
+
+def _describe(model: Any) -> str:
+    """Return the repr of a model; of a pipeline only the types of the steps before the last.
+
+    These may have thousands of columns, and scikit-learn writes all of them before it cuts.
+    """
+    steps = getattr(model, "steps", None)
+    if not steps:
+        return repr(model)
+    named = [type(step).__name__ for _, step in steps[:-1]]
+    return f"{type(model).__name__}({', '.join([*named, repr(steps[-1][1])])})"
 
 
 def load_model(
@@ -276,15 +293,15 @@ def read_meta(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFileError(f"'{folder}' holds no model: {META_FILE} is missing.")
     with _refusing(folder / META_FILE):
         document = read_json(folder, META_FILE, _LARGEST_META)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != MODEL_FORMAT:
         raise ModelFileError(f"'{folder / META_FILE}' does not describe a model of appellate.")
     theirs, ours = str(document.get("appellate", "")), version("appellate")
     same = theirs.partition(".")[0] == ours.partition(".")[0]
-    if document.get("format_version") != FORMAT_VERSION or not same:
+    if document.get("format_version") != MODEL_VERSION or not same:
         raise ModelFileError(
             f"'{folder}' was written by appellate {theirs or '(unknown)'} (model format "
             f"{document.get('format_version')}); this is {ours}, which reads format "
-            f"{FORMAT_VERSION} of its own major version. Install appellate {theirs}, or fit the "
+            f"{MODEL_VERSION} of its own major version. Install appellate {theirs}, or fit the "
             "model again."
         )
     written, here = str(document.get("scikit-learn", "")), version("scikit-learn")
@@ -307,21 +324,40 @@ _importing = Lock()
 
 
 def _import_skops() -> Any:
-    """Import skops without torch and dask.
+    """Import skops without torch, dask and scikit-learn's data sets and tests.
 
-    skops lists scikit-learn's estimators. The search for them imports scikit-learn's adapters of
-    other array libraries, and these import the libraries: 1.3 CPU seconds and 185 MiB.
+    skops lists scikit-learn's estimators. scikit-learn's own search for them imports every
+    package that it has, and some of these import other libraries: 1.4 CPU seconds and 185 MiB.
     """
+    import sklearn.utils
+
     with _importing:
-        blocked = [name for name in _ADAPTERS if name not in sys.modules]
-        # With None here an import fails, which the search for estimators expects.
-        modules: dict[str, Any] = sys.modules
-        modules |= dict.fromkeys(blocked)
+        search = sklearn.utils.all_estimators
+        sklearn.utils.all_estimators = _list_estimators
         try:
             return import_extra("skops.io._persist", "A model file", "io")
         finally:
-            for name in blocked:
-                del sys.modules[name]
+            sklearn.utils.all_estimators = search
+
+
+def _list_estimators() -> list[tuple[str, type]]:
+    """List what `sklearn.utils.all_estimators` does, from the packages that hold estimators."""
+    import sklearn
+    from sklearn.base import BaseEstimator
+
+    found = set[type]()
+    homes = [("sklearn", sklearn.__path__)]
+    for package, path in homes:
+        for _, name, is_package in iter_modules(path):
+            if name.startswith("_") or name in _NO_ESTIMATORS:
+                continue
+            module = import_module(f"{package}.{name}")
+            kinds = {each for each in vars(module).values() if isclass(each)}
+            found |= {kind for kind in kinds if issubclass(kind, BaseEstimator)}
+            if is_package:
+                homes.append((module.__name__, module.__path__))
+    public = {kind.__name__: kind for kind in found - {BaseEstimator} if not isabstract(kind)}
+    return sorted(each for each in public.items() if not each[0].startswith("_"))
 
 
 # -- what a file may name --------------------------------------------------------------------
@@ -418,21 +454,25 @@ def _read_schema(archive: ZipFile, max_bytes: int) -> bytes:
 
 
 def _unpacked_size(archive: ZipFile, name: str, max_bytes: int, *, inner: bool = False) -> int:
-    """Bytes that an array takes by its own account, the file's size if it is none."""
+    """Bytes that an array takes; raises if it says more than the file holds, or is a bomb."""
     size = archive.getinfo(name).file_size
     _check_size(size, max_bytes)  # before anything of it is unpacked
     if name.endswith(".npz") and not inner:
         with ZipFile(BytesIO(archive.read(name))) as within:
             names = within.namelist()
-            sizes = (_unpacked_size(within, each, max_bytes, inner=True) for each in names)
-            return size + sum(sizes)
+            inside = sum(_unpacked_size(within, each, max_bytes, inner=True) for each in names)
+        if inside > max(_SMALL, _RATIO * size):
+            raise ValueError(f"its {name} unpacks to {_RATIO} times its size and more.")
+        return size + inside
     if not name.endswith(".npy"):
         return size
     with archive.open(name) as stream:
         version = np.lib.format.read_magic(stream)
         header = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
         shape, _, dtype = getattr(np.lib.format, header)(stream)
-    return max(size, prod(shape) * dtype.itemsize)
+    if prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"its {name} says that it is larger than it is.")
+    return size
 
 
 # -- what is written -------------------------------------------------------------------------
@@ -483,7 +523,7 @@ def _is_ours(folder: Path) -> bool:
         document = read_json(folder, META_FILE, _LARGEST_META)
     except (OSError, ValueError):
         return False
-    return isinstance(document, dict) and document.get("format") == FORMAT
+    return isinstance(document, dict) and document.get("format") == MODEL_FORMAT
 
 
 @contextmanager

@@ -261,10 +261,3 @@ def test_a_matlab_file_names_what_reads_it(tmp_path, capsys):
     savemat(tmp_path / "a.mat", {"data": [[1.0, 2.0]]})
     assert run(["check", str(tmp_path / "a.mat")]) == 2
     assert "load_partial_mat" in capsys.readouterr().err
-
-
-def test_the_options_of_reading_are_those_of_read_table():
-    from appellate.cli._options import READING
-    from appellate.tables import reading
-
-    assert READING == reading.READING

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits  # noqa: E402
 
 from appellate.deep import Network, Optimizer, PRODENClassifier, RivalClassifier  # noqa: E402
 from appellate.deep.methods import Batch  # noqa: E402
-from appellate.deep.registry import TITLES  # noqa: E402
+from appellate.deep.registry import NETWORKS  # noqa: E402
 from appellate.deep.rivals import RIVALS, transport  # noqa: E402
 from tests.deep.small import make_images, make_table  # noqa: E402
 from tests.problems import random_candidates, random_confidence  # noqa: E402
@@ -105,7 +105,7 @@ def tensor(values):
 
 
 def test_every_rival_is_tested():
-    assert LITERAL.keys() == RIVALS.keys() == TITLES.keys() - {"proden", "pico"}
+    assert LITERAL.keys() == RIVALS.keys() == NETWORKS.keys() - {"proden", "pico"}
     for name in RIVALS:
         assert f"\n``{name}``" in inspect.getdoc(RivalClassifier)
 

@@ -26,7 +26,7 @@ from appellate.experiments.runner import code_version, package_version, run_all
 from appellate.experiments.store import Store
 from appellate.methods import registry
 from appellate.paper.studies import sensitivity_methods, trace_methods
-from appellate.paper.traces import RECORD
+from appellate.paper.traces import TRACED
 from tests.experiments.small import METHODS, make_problem, make_runs, read_rows
 from tests.realdata.protocol import split
 
@@ -260,7 +260,7 @@ def test_nothing_is_computed_twice(problem, stored):
 
 
 def test_traces_sort_the_corrected(problem):
-    method = Method("traced", "plcp", "knn", details=RECORD)
+    method = Method("traced", "plcp", "knn", details=TRACED)
     details = execute(Trial("small", method, 0, 0), problem).details
     assert sum(details["counts"].values()) == details["corrected"] <= details["mislabeled"]
     for kind, examples in details["examples"].items():
@@ -289,7 +289,7 @@ def test_studies_share_the_default():
     on_lost = sensitivity_methods((), make_problem("lost"))
     assert on_lost.count(coupled("aggd")) == 1
     assert sensitivity_methods((), make_problem()) == []
-    assert all(method.details == RECORD for method in trace_methods().values())
+    assert all(method.details == TRACED for method in trace_methods().values())
     assert len(set(METHODS)) == len(METHODS)
 
 

@@ -11,7 +11,7 @@ import pytest
 from appellate.datasets.home import resolve
 from appellate.experiments.figures import draw_table
 from appellate.experiments.layouts import Column, Line, ResultTable
-from appellate.experiments.methods import BASES, alone, coupled
+from appellate.experiments.methods import PAPER_BASES, alone, coupled
 from appellate.experiments.reports import (
     Report,
     Sheet,
@@ -25,7 +25,7 @@ from appellate.experiments.reports import (
 )
 from appellate.experiments.results import Results, fill
 from appellate.experiments.store import Store
-from appellate.paper.layouts import COLUMNS, TABLES, make_table
+from appellate.paper.layouts import MEASURES, TABLES, make_table
 from appellate.paper.printed import figures, lookup, published
 
 TABLE = ResultTable(
@@ -137,13 +137,13 @@ def test_the_page_escapes_everything(tmp_path):
 
 @pytest.mark.parametrize("name", TABLES[:5])
 def test_every_printed_figure_has_its_line(name):
-    table = make_table(name, list(BASES))
+    table = make_table(name, list(PAPER_BASES))
     lines = {line.paper or line.title for line in table.lines}
     printed = {method for method, _ in table.published.figures}
     assert printed <= lines
     for line in table.lines:
         called = line.paper or line.title
-        found = [table.published.figures.get((called, column.title)) for column in COLUMNS]
+        found = [table.published.figures.get((called, column.title)) for column in MEASURES]
         assert all(found) or not any(found)
 
 
@@ -158,8 +158,8 @@ def test_printed_correction_ratios_that_cannot_be():
     Figures are taken half a unit of the last printed digit in the paper's favour.
     """
     known, half, impossible = figures(), 0.0005, []
-    for base in BASES.values():
-        for column in (each.title for each in COLUMNS):
+    for base in PAPER_BASES.values():
+        for column in (each.title for each in MEASURES):
             before = known["transductive_accuracy", base, column].mean + half
             after = known["transductive_accuracy", f"{base}-PLCP", column].mean - half
             ratio = known["correction_ratio_percent", base, column].mean + half / 10

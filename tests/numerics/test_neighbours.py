@@ -31,7 +31,7 @@ def test_few_rows_get_their_exact_neighbours():
 
 
 def test_many_rows_are_never_all_compared(monkeypatch):
-    monkeypatch.setattr(neighbours, "EXACT_ROWS", 100)
+    monkeypatch.setattr(neighbours, "EXACT_SEARCH_ROWS", 100)
     monkeypatch.setattr(neighbours, "NearestNeighbors", None)
     rows = make_rows(3000, q=50)
     found = nearest_rows(rows, 5)

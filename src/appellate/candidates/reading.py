@@ -37,7 +37,7 @@ Layout = Literal[
 ]
 
 ANSWERS = ("annotators", "long", "counts")
-TABLES = (
+LAYOUTS = (
     'as_candidates(y, layout="annotators") reads one column per annotator, '
     'as_candidates(y, layout="long") reads columns item, label[, annotator], '
     'as_candidates(y, layout="counts") reads one column of counts per label.'
@@ -138,7 +138,9 @@ def as_candidates(
     answered = isinstance(y, Answers) or layout in ANSWERS
     if not answered and (rule != "union" or missing is not None):
         option = f"rule={rule!r}" if rule != "union" else f"missing={missing!r}"
-        raise ValueError(f"{option} is for tables of answers, not for layout={layout!r}. {TABLES}")
+        raise ValueError(
+            f"{option} is for tables of answers, not for layout={layout!r}. {LAYOUTS}"
+        )
     if isinstance(y, CandidateSets) and layout not in ("auto", "indicator", "complementary"):
         raise TypeError(f"y already is CandidateSets; it has no layout={layout!r}.")
     if answered:
@@ -264,7 +266,7 @@ def _guess(source: Any, table: Layout | None = None) -> Layout:
         if table is not None:
             return "long" if named else table
         one = " Or give one column of it." if framed else ""
-        raise ValueError(f"y is a table, but not of 0 and 1. Say how to read it: {TABLES}{one}")
+        raise ValueError(f"y is a table, but not of 0 and 1. Say how to read it: {LAYOUTS}{one}")
     if isinstance(source, np.ndarray) and source.dtype.kind not in "OUT":
         return "labels"
     kinds = set(map(type, source))
@@ -326,12 +328,12 @@ def _ones(block: NDArray[Any], titles: NDArray[Any]) -> NDArray[np.bool_]:
     if unknown.any():
         raise ValueError(
             f"Input y contains NaN in {name_rows(rows[unknown])}. Fill the entries with 0 or 1 "
-            f"or drop the rows. If the table holds answers: {TABLES}"
+            f"or drop the rows. If the table holds answers: {LAYOUTS}"
         )
     raise ValueError(
         f"row {rows[0]}, column {scalars(titles)[columns[0]]!r}: {values.tolist()[0]!r} is "
         "neither 0 nor 1. Pass y > 0 to make candidates of counts or confidences. "
-        f"If the table holds answers: {TABLES} Add missing=-1 if -1 means no answer."
+        f"If the table holds answers: {LAYOUTS} Add missing=-1 if -1 means no answer."
     )
 
 

@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import click
 from click.core import ParameterSource
@@ -43,6 +44,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 _TABLE = options_in(TableOptions)
+_TYPES = get_type_hints(TableOptions)
 READING = tuple(options_in(ReadingOptions))
 
 
@@ -85,6 +87,8 @@ def table_options(*names: str) -> Callable[[Command], Command]:
         more: dict[str, Any] = {"default": option.default}
         if option.choices:
             more["type"] = click.Choice(option.choices)
+        elif get_args(_TYPES[name]) == (int, NoneType):
+            more["type"] = int
         if option.several:
             more = {"multiple": True, "callback": lambda _, __, given: list(given) or None}
         word = name.replace("_", "-")
@@ -144,7 +148,7 @@ STORE = "runs.sqlite"
 
 home_option = click.option(
     "--data-home",
-    "home",
+    "data_home",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder of the data sets (default: APPELLATE_DATA_HOME, or a folder in your cache).",

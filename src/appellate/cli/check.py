@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
+from appellate._table_formats import names_formats
 from appellate._table_options import (
     ColumnOptions,
     LoadOptions,
     ReadingOptions,
-    as_typed,
     options_in,
     pick,
 )
 from appellate.cli._options import json_option, table_options
-from appellate.cli._terminal import say, user_errors
+from appellate.cli._terminal import as_typed, say, user_errors
 
 _EPILOG = """\b
 Examples:
@@ -30,12 +30,13 @@ Examples:
 @click.argument("data")
 @table_options(*options_in(LoadOptions))
 @json_option
+@names_formats
 def check(data: str, as_json: bool, **given: Any) -> None:
     """Show what kind of labels a table has, how its columns are used, and the next command.
 
-    DATA is anything that rectify reads: CSV, Parquet, Arrow, JSON or Excel, a folder or a
-    pattern of such files, or - for the standard input. Columns that you do not name are detected
-    automatically. If the columns can be read in several ways, the command shows all of them.
+    DATA is anything that rectify reads: <formats>, a folder or a pattern of such files,
+    or - for the standard input. Columns that you do not name are detected automatically. If the
+    columns can be read in several ways, the command shows all of them.
     """
     from appellate.tables import TableError, diagnose, read_table
 

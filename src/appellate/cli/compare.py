@@ -17,7 +17,7 @@ from appellate.cli._terminal import (
     show_reports,
     user_errors,
 )
-from appellate.deep.registry import TITLES as NETWORKS
+from appellate.deep.registry import NETWORKS
 from appellate.methods.registry import TITLES as BASES
 
 _BASES = f"{', '.join(BASES)}, or a base classifier of an installed plugin"

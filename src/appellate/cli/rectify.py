@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from appellate._table_options import as_typed
+from appellate._table_formats import names_formats
 from appellate.cli._options import (
     json_option,
     out_option,
@@ -19,7 +19,7 @@ from appellate.cli._options import (
     table_options,
     typed_options,
 )
-from appellate.cli._terminal import UserError, progress, say, user_errors
+from appellate.cli._terminal import UserError, as_typed, progress, say, user_errors
 from appellate.methods.registry import TITLES as BASES
 
 if TYPE_CHECKING:
@@ -89,14 +89,15 @@ Examples:
     "Output folder. If the command fails, nothing is written.", required=True, metavar="DIR"
 )
 @json_option
+@names_formats
 def rectify(
     data: str, out: Path, as_json: bool, decisions: str | None, tool: str | None, **given: Any
 ) -> None:
     """Label every row of DATA.
 
-    DATA is a CSV, TSV, Parquet, Arrow, JSON or Excel file, a folder or pattern of such files,
-    or - for the standard input. Columns that you do not name are detected automatically. If the
-    columns can be read in several ways, the command stops and shows one command for each.
+    DATA is a file (<formats>), a folder or pattern of such files, or - for the standard
+    input. Columns that you do not name are detected automatically. If the columns can be read in
+    several ways, the command stops and shows one command for each.
 
     DIR gets rectified.csv (your table with the labels), docket.html (the review page),
     docket.csv (the rows of the review page), suggested.csv (rows worth checking),
@@ -105,7 +106,8 @@ def rectify(
     """
     with user_errors():
         from appellate.rectification.preparation import prepare_table
-        from appellate.rectification.run import DECISIONS, FILES, check_folder, label_items
+        from appellate.rectification.run import FILES, check_folder, label_items
+        from appellate.review.decisions import DECISIONS
         from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets
 

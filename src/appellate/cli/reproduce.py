@@ -9,7 +9,7 @@ import click
 
 from appellate.cli._options import STORE, check_run_options, hang, run_options
 from appellate.cli._terminal import compute_runs, outside_errors, show_reports, user_errors
-from appellate.experiments.methods import BASES as PAPER
+from appellate.experiments.methods import PAPER_BASES as PAPER
 from appellate.methods.registry import TITLES as BASES
 
 _OTHERS = (

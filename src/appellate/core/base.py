@@ -32,7 +32,7 @@ from appellate.numerics.sources import check_features, is_lazy, open_blocks, pre
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier"]
 
-logger = logging.getLogger("appellate")
+_logger = logging.getLogger("appellate")
 
 _PREDICT_ROWS = 65_536
 COUNT = Interval(Integral, 1, None, closed="left")
@@ -289,7 +289,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         n_full = np.count_nonzero(sets.matrix.all(axis=1))
         n, l = sets.matrix.shape
         if n_full and l > 1:
-            logger.info(
+            _logger.info(
                 "%d of %d rows have every label as a candidate: nothing is known of their label.",
                 n_full,
                 n,

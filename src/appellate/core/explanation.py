@@ -13,7 +13,7 @@ from appellate._text import printable
 
 Numbers = NDArray[np.float64]
 
-SHOWN = 6  # labels, and similar rows, that are shown
+MOST_SHOWN = 6  # labels, and similar rows, that are shown
 _PARTS = 12  # parts that are shown; further ones are summed up
 _FAINT = 0.001  # confidence below which a label is not shown, unless it is one of the first two
 _FLAT = 1e-8  # a part that differs less between the shown labels is not shown
@@ -134,7 +134,7 @@ class Explanation:
         """Sum of the parts, (l,): its softmax is the confidence."""
         return np.sum([part.values for part in self.parts], axis=0)
 
-    def shown(self, most: int = SHOWN) -> list[int]:
+    def shown(self, most: int = MOST_SHOWN) -> list[int]:
         """Class indices of the labels worth showing: possible, the most probable first.
 
         At most so many, and from the third on only with a confidence of 0.001 or more.
@@ -170,7 +170,8 @@ class Explanation:
 
         ``labels`` are class indices, at most six; ``parts`` have a ``name`` and ``values``, one
         per shown label, and the number of the ``annotator`` if it is an answer; ``neighbours``
-        are pairs of row and weight, at most six.
+        are pairs of row and weight, at most six; ``members`` are the probabilities by every
+        member of `heard`, if there are any.
         """
         labels = self.shown()
         parts: list[dict[str, Any]] = []
@@ -180,8 +181,14 @@ class Explanation:
             )
             if part.annotator is not None:
                 parts[-1]["annotator"] = part.annotator
-        near = [[each.row, round(each.weight, _DECIMALS)] for each in self.neighbors[:SHOWN]]
-        return {"parts": parts, "labels": labels, "neighbours": near}
+        near = [[each.row, round(each.weight, _DECIMALS)] for each in self.neighbors[:MOST_SHOWN]]
+        page = {"parts": parts, "labels": labels, "neighbours": near}
+        said = [np.round(each.probabilities[labels], _DECIMALS).tolist() for each in self.heard()]
+        return page | ({"members": said} if said else {})
+
+    def heard(self) -> list[Member]:
+        """Return the members of a jury that are shown: those with a weight of 0.005 or more."""
+        return [each for each in self.members if each.weight >= _UNHEARD]
 
     def named(self, names: Sequence[Any]) -> Explanation:
         """Return the same with the names of all rows."""
@@ -200,9 +207,7 @@ class Explanation:
         total = self.scores[labels]
         lines.append(("sum", [f"{value:+.2f}" for value in total - total.mean()]))
         lines.append(("confidence", [f"{value:.2f}" for value in confidence]))
-        for each in self.members:
-            if each.weight < _UNHEARD:
-                continue
+        for each in self.heard():
             said = [f"{value:.2f}" for value in each.probabilities[labels]]
             lines.append((f"  {_short(each.name, _WIDTH)} x {each.weight:.2f}", said))
         at = next((j for j, name in enumerate(self.classes.tolist()) if name == self.label), None)

@@ -34,7 +34,7 @@ from appellate.numerics.kernels import (
 )
 from appellate.numerics.smoothers import Basis, choose_landmarks, nystroem_basis
 
-logger = logging.getLogger("appellate")
+_logger = logging.getLogger("appellate")
 
 Kernel = str | KernelSetting
 Gram = tuple[Radial, NDArray[Any]]
@@ -249,7 +249,7 @@ class Problem:
     def representation(self, kernel: Kernel) -> memory.Representation:
         """Whether a kernel is the matrix itself or Nystroem features; decided once, and logged.
 
-        The message goes to the logger ``"appellate"``: as a warning where an approximation
+        The message goes to the _logger ``"appellate"``: as a warning where an approximation
         was chosen that nobody asked for, which Python shows by default.
         """
         setting = read_kernel(kernel)
@@ -274,7 +274,7 @@ class Problem:
             at_hand=any(ridge is None for _, ridge in asked),
         )
         unasked = made.kind == "nystroem" and getattr(setting, "approximation", "") == "auto"
-        logger.log(logging.WARNING if unasked else logging.INFO, "%s", made.message)
+        _logger.log(logging.WARNING if unasked else logging.INFO, "%s", made.message)
         return made
 
     def forget_smoothers(self) -> None:

@@ -88,6 +88,11 @@ class KnownDataset:
         What else to know when getting the files by hand.
     needs : tuple of str
         Names of other data sets that its loader reads too.
+    loader : str
+        Module of `appellate.datasets` with the function that loads it. By default the set is one
+        ``.mat`` file, and its function is made from this entry.
+    note : str
+        What else to know before it is used.
     """
 
     name: str
@@ -102,6 +107,8 @@ class KnownDataset:
     mean_candidates: float | None = None
     hint: str = ""
     needs: tuple[str, ...] = ()
+    loader: str = "realworld"
+    note: str = ""
 
     @property
     def description(self) -> str:

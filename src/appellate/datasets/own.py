@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.utils import Bunch
 
+from appellate._table_formats import names_formats
 from appellate._table_options import (
     ColumnOptions,
     LoadOptions,
@@ -18,6 +19,7 @@ from appellate._table_options import (
 
 
 @takes_options(LoadOptions)
+@names_formats
 def load_partial_csv(
     path: Any, *, return_X_candidates_y: bool = False, **options: Unpack[LoadOptions]
 ) -> Any:
@@ -29,8 +31,8 @@ def load_partial_csv(
     Parameters
     ----------
     path : path-like or data frame
-        What `appellate.tables.read_table` takes: a file of CSV, TSV, Parquet, Arrow, JSON lines,
-        JSON or Excel, a folder or a pattern of such files, or a data frame.
+        What `appellate.tables.read_table` takes: a file of <formats>, a folder or a pattern of
+        such files, or a data frame.
     return_X_candidates_y : bool, default=False
         Return ``(X, candidates, y_true)`` alone.
     **options

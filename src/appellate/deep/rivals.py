@@ -17,6 +17,7 @@ from appellate.deep.estimator import DeepClassifier
 from appellate.deep.losses import noncandidate_loss, normalize_over, soft_cross_entropy
 from appellate.deep.methods import METHODS, Batch, Proden, Step
 from appellate.deep.processes import gather_processes
+from appellate.deep.registry import LOSSES
 
 
 class CC(Proden):
@@ -229,38 +230,40 @@ class Records(Proden):
         return super().targets(debiased, batch)
 
 
-# So weighted RC is PRODEN; its authors take w by one more pass after the step.
-RIVALS: dict[str, type[Proden]] = {
-    **{"rc": Proden, "cc": CC, "lws": LWS, "cavl": CAVL, "mse": MSE, "exp": EXP, "pop": POP},
-    **{"abs-mae": AbsMAE, "abs-gce": AbsGCE, "cr-dpll": CRDPLL, "solar": SoLar},
-    **{"records": Records},
-}
+#: Class of every loss, by its name.
+RIVALS: dict[str, type[Proden]] = {loss.name: globals()[loss.class_name] for loss in LOSSES}
 METHODS.update(RIVALS)
+_LOSSES = {loss.name: loss for loss in LOSSES}
+_WITH_TARGETS = [loss.name for loss in LOSSES if loss.has_targets]
 
-#: Those whose targets a class prior, or networks that did not see the row, can change.
-_WITH_TARGETS = ("rc", "lws", "pop", "cr-dpll", "records")
+
+def _describe_losses(documented: type) -> type:
+    """Write the rows of the registry into a docstring: losses and their papers."""
+    papers = list(dict.fromkeys(loss.reference for loss in LOSSES))
+    width = max(len(name) for name in RIVALS) + 4
+    rows = [
+        f"{f'``{loss.name}``':{width}}  {loss.help} [{papers.index(loss.reference) + 1}]_"
+        for loss in LOSSES
+    ]
+    rule = f"{'=' * width}  {'=' * (max(map(len, rows)) - width - 2)}"
+    parts = {
+        "losses": [rule, *rows, rule],
+        "papers": [f".. [{i}] {paper}" for i, paper in enumerate(papers, 1)],
+        "with_targets": [", ".join(_WITH_TARGETS)],
+    }
+    for name, lines in parts.items():
+        documented.__doc__ = (documented.__doc__ or "").replace(f"@{name}@", "\n".join(lines))
+    return documented
 
 
+@_describe_losses
 @dataclass(eq=False, repr=False)
 class RivalClassifier(DeepClassifier):
     """Other authors' losses for partial labels, on the same networks, alone or coupled.
 
     With p the softmax of a row's logits f, S its candidates among l labels and w its targets:
 
-    ===========  =================================================================
-    ``rc``       ``-sum_S w_j log p_j``, ``w = p`` within S [1]_; PRODEN's targets
-    ``cc``       ``-log sum_S p_j`` [1]_
-    ``lws``      ``sum_S w_j s(-f_j) + 2 sum_{not S} w_j s(f_j)``, s the sigmoid [2]_
-    ``cavl``     ``-log p_k``, k the candidate of the largest ``abs(f_k - 1) f_k`` [3]_
-    ``mse``      unbiased squared error of several complementary labels [4]_
-    ``exp``      ``exp(-sum_S p_j) (l - 1) / (l - abs(S))`` [4]_
-    ``abs-mae``  ``mean_S 2 - 2 p_j`` [5]_
-    ``abs-gce``  ``mean_S (1 - p_j^0.7) / 0.7`` [5]_
-    ``pop``      as rc, and candidates far behind the best are dropped for good [6]_
-    ``cr-dpll``  ``-sum_{not S} log(1 - p_j)``, and views that agree [7]_
-    ``solar``    as rc, w by transport to an estimated frequency of the labels [8]_
-    ``records``  as rc, w of logits less the log of an estimated frequency [9]_
-    ===========  =================================================================
+    @losses@
 
     Cost: that of plain training of the same network, twice with a partner or with two views
     (``cr-dpll``). Memory: the network, one batch, and n x l confidences.
@@ -271,8 +274,8 @@ class RivalClassifier(DeepClassifier):
         As of `PRODENClassifier`.
     @parameters@
     loss : str, default="cc"
-        One of the table. Another `ambiguity` than label-first needs targets to correct: rc, lws,
-        pop, cr-dpll and records have such.
+        One of the table. Another `ambiguity` than label-first needs targets to correct:
+        @with_targets@ have such.
 
     Attributes
     ----------
@@ -280,24 +283,7 @@ class RivalClassifier(DeepClassifier):
 
     References
     ----------
-    .. [1] Feng, Lv, Han, Xu, Niu, Geng, An, Sugiyama (2020). Provably consistent partial-label
-       learning. NeurIPS.
-    .. [2] Wen, Cui, Hang, Liu, Wang, Lin (2021). Leveraged weighted loss for partial label
-       learning. ICML.
-    .. [3] Zhang, Feng, Han, Liu, Niu, Qin, Sugiyama (2022). Exploiting class activation value
-       for partial-label learning. ICLR.
-    .. [4] Feng, Kaneko, Han, Niu, An, Sugiyama (2020). Learning with multiple complementary
-       labels. ICML.
-    .. [5] Lv, Liu, Feng, Xu, Xu, An, Niu, Geng, Sugiyama (2023). On the robustness of average
-       losses for partial-label learning. IEEE TPAMI.
-    .. [6] Xu, Liu, Lv, Qiao, Geng (2023). Progressive purification for instance-dependent
-       partial label learning. ICML.
-    .. [7] Wu, Wang, Zhang (2022). Revisiting consistency regularization for deep partial label
-       learning. ICML.
-    .. [8] Wang, Xia, Li, Mao, Feng, Chen, Zhao (2022). SoLar: Sinkhorn label refinery for
-       imbalanced partial-label learning. NeurIPS.
-    .. [9] Hong, Yao, Zhou, Zhang, Wang (2023). Long-tailed partial label learning via dynamic
-       rebalancing. ICLR.
+    @papers@
 
     Examples
     --------
@@ -317,7 +303,7 @@ class RivalClassifier(DeepClassifier):
 
     @property
     def _image_views(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("simple", "strong") if self.loss == "cr-dpll" else ("none",)
+        return _LOSSES[self.loss].views
 
     def _settled(self, shape: tuple[int, ...] = ()) -> Any:
         settled = super()._settled(shape)

@@ -24,7 +24,7 @@ from appellate._parameters import allow, stated_constraints
 from appellate.core.base import COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from appellate.deep.losses import PARTNER_OUTPUTS
 from appellate.deep.networks import NetworkFactory, Shape, make_network
-from appellate.evidence.ambiguity import WORDS, read_ambiguity
+from appellate.evidence.ambiguity import AMBIGUITY_WORDS, read_ambiguity
 
 Record = dict[str, Any]
 Listener = Callable[[Record], None]
@@ -243,7 +243,7 @@ class Ambiguity(Settings):
     (1.0, 0.5, None)
     """
 
-    ambiguity: str | float = allow("auto", {"auto", *WORDS}, SHARE)
+    ambiguity: str | float = allow("auto", {"auto", *AMBIGUITY_WORDS}, SHARE)
     _: KW_ONLY
     targets: str = allow("auto", {"auto", "in-sample", "honest", "given"})
     n_rounds: int | None = allow(None, Interval(Integral, 2, None, closed="left"), None)

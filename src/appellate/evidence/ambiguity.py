@@ -27,7 +27,7 @@ __all__ = ["choose_tau", "read_ambiguity", "resemblance"]
 #: Values of tau among which the criterion chooses.
 TAUS = (0.0, 0.5, 1.0)
 #: Words for tau.
-WORDS = {"label-first": 0.0, "set-first": 1.0}
+AMBIGUITY_WORDS = {"label-first": 0.0, "set-first": 1.0}
 #: Standard errors by which a criterion must be above 0 to be more than chance.
 PROOF = 2.0
 
@@ -53,7 +53,7 @@ def read_ambiguity(ambiguity: Any) -> tuple[float, ...]:
     >>> read_ambiguity("auto"), read_ambiguity("set-first"), read_ambiguity(0.25)
     ((0.0, 0.5, 1.0), (1.0,), (0.25,))
     """
-    return TAUS if ambiguity == "auto" else (float(WORDS.get(ambiguity, ambiguity)),)
+    return TAUS if ambiguity == "auto" else (float(AMBIGUITY_WORDS.get(ambiguity, ambiguity)),)
 
 
 def resemblance(probabilities: NDArray[Any], evidence: Evidence) -> float | None:

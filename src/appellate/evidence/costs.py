@@ -23,7 +23,7 @@ from appellate.numerics.entries import CandidateEntries, Values
 __all__ = ["cost_matrix"]
 
 #: Words that a cost may begin with; all need an order of the labels.
-WORDS = ("absolute", "within", "ordinal")
+COST_WORDS = ("absolute", "within", "ordinal")
 _BLOCK = 1 << 22  # entries of a block of expected costs
 _ROUNDING = 64  # costs that differ by as many units in the last place are tied
 
@@ -80,7 +80,7 @@ def cost_matrix(cost: Any, classes: Any) -> NDArray[np.float64] | None:
             raise ValueError(f"cost={cost!r} needs {least} after the colon, such as '{word}:3'.")
     elif word != "absolute" or number:
         raise ValueError(
-            f"unknown cost {cost!r}.{did_you_mean(word, WORDS)} Use None, 'absolute', "
+            f"unknown cost {cost!r}.{did_you_mean(word, COST_WORDS)} Use None, 'absolute', "
             "'within:3', 'ordinal:3', or a matrix."
         )
     numbers = as_numbers(names)
@@ -148,7 +148,7 @@ def _tie(costs: NDArray[Any], least: NDArray[Any], matrix: NDArray[Any]) -> NDAr
 
 def is_ordered(cost: Any) -> bool:
     """Tell whether a cost needs an order of the labels."""
-    return isinstance(cost, str) and cost.partition(":")[0] in WORDS
+    return isinstance(cost, str) and cost.partition(":")[0] in COST_WORDS
 
 
 def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:

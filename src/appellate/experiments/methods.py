@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import Any, Literal, TypeVar
 
 from appellate._text import install
-from appellate.deep.registry import TITLES as DEEP
+from appellate.deep.registry import NETWORKS
 from appellate.methods.registry import TITLES
 
 Luck = Literal["random", "lowest", "majority"]
@@ -23,11 +23,11 @@ Item = TypeVar("Item")
 MethodSettings = tuple[tuple[str, Any], ...]
 
 # The paper's six bases, in the order of its tables.
-BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
+PAPER_BASES = {name: TITLES[name] for name in ("plcl", "aggd", "sure", "lalo", "svm", "knn")}
 
 #: Splits that a network has at most: the first of those that are asked for.
 DEEP_SPLITS = 5
-EXACT_ROWS = 20_000  # all data sets of the paper but one have exact kernels, as published
+EXACT_KERNEL_ROWS = 20_000  # all data sets of the paper but one have exact kernels, as published
 #: Of every network, found on splits 100 and 101 of Lost.
 NETWORK = {"hidden": (200, 200), "n_epochs": 120, "batch_size": 64, "learning_rate": 0.002}
 SETTING = (
@@ -170,8 +170,8 @@ def _fix_kernels(model: Any, n_rows: int) -> None:
             continue
         setting = clone(read_kernel(kernel))
         if isinstance(setting, RadialKernel) and setting.approximation == "auto":
-            setting.approximation = "exact" if n_rows <= EXACT_ROWS else "nystroem"
-            if n_rows > EXACT_ROWS and setting.n_landmarks is None:
+            setting.approximation = "exact" if n_rows <= EXACT_KERNEL_ROWS else "nystroem"
+            if n_rows > EXACT_KERNEL_ROWS and setting.n_landmarks is None:
                 setting.n_landmarks = default_landmarks(n_rows)
             each.set_params(kernel=setting)
 
@@ -234,7 +234,7 @@ def network(name: str, **settings: Any) -> Method:
         title = "-PLCP"
     if rest.pop("ambiguity", None) == "auto":
         title += "(auto)"
-    title = _title(name, rest).replace(DEEP[name], DEEP[name] + title, 1)
+    title = _title(name, rest).replace(NETWORKS[name], NETWORKS[name] + title, 1)
     return Method(title, "deep", name, _settings(NETWORK), _settings(settings))
 
 
@@ -243,14 +243,14 @@ def deep_rivals() -> list[Method]:
     if deep_missing():
         return []
     more = [network("proden", partner="non-candidate"), network("proden", ambiguity="auto")]
-    return [*(network(name) for name in DEEP if name != "rc"), *more]
+    return [*(network(name) for name in NETWORKS if name != "rc"), *more]
 
 
 def deep_missing() -> str:
     """Say what networks lack; nothing if they can be run."""
     if find_spec("torch") is not None:
         return ""
-    return f"deep methods ({', '.join(DEEP.values())}): they need torch, {install('deep')}"
+    return f"deep methods ({', '.join(NETWORKS.values())}): they need torch, {install('deep')}"
 
 
 def is_coupled(method: Method) -> bool:
@@ -313,13 +313,13 @@ def read_methods(texts: Iterable[str]) -> list[Method]:
     from appellate.methods import available_bases
 
     parts = [part for text in texts for part in ([text] if ":" in text else text.split(","))]
-    known = ["jury", "testimony", *available_bases(), *DEEP]
+    known = ["jury", "testimony", *available_bases(), *NETWORKS]
     found: list[Method] = []
     each: Any
     for part in list(filter(None, map(str.strip, parts))) or [""]:  # which is no method
         name, settings = parse_method(part)
         name = name if name in known else resolve(name, known, "method")
-        if name in DEEP:
+        if name in NETWORKS:
             if deep_missing():
                 raise ImportError(deep_missing())
             partner = {"partner": "non-candidate"}
@@ -350,7 +350,7 @@ def _value(text: str) -> Any:
 
 def _title(base: str, settings: dict[str, Any]) -> str:
     said = ", ".join(f"{key}={value}" for key, value in settings.items())
-    return (TITLES | DEEP).get(base, base) + (f" ({said})" if said else "")
+    return (TITLES | NETWORKS).get(base, base) + (f" ({said})" if said else "")
 
 
 def _settings(settings: dict[str, Any]) -> MethodSettings:

@@ -14,12 +14,12 @@ from appellate.experiments.ranks import rank_sheet
 from appellate.experiments.reports import Report, report_table, write_files, write_index
 from appellate.experiments.results import Results, fill
 
-ENDINGS = ("md", "csv", "tex", "png", "pdf")
+REPORT_ENDINGS = ("md", "csv", "tex", "png", "pdf")
 
 
 def file_names(tables: Iterable[str]) -> list[str]:
     """Names of the files that are written of some tables, if there is something to draw."""
-    return [f"{table}.{ending}" for table in tables for ending in ENDINGS] + ["index.html"]
+    return [f"{table}.{ending}" for table in tables for ending in REPORT_ENDINGS] + ["index.html"]
 
 
 def write_comparison(

@@ -10,7 +10,9 @@ Nothing is imported before `make_base` asks for it by name.
 
 from __future__ import annotations
 
+import sys
 import textwrap
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appellate._text import did_you_mean
@@ -18,16 +20,7 @@ from appellate._text import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    # The classes below, for type checkers: `appellate` hands them on.
-    from appellate.methods.aggd import AGGDClassifier as AGGDClassifier
-    from appellate.methods.clpl import CLPLClassifier as CLPLClassifier
-    from appellate.methods.ecoc import PLECOCClassifier as PLECOCClassifier
-    from appellate.methods.ipal import IPALClassifier as IPALClassifier
-    from appellate.methods.knn import PLKNNClassifier as PLKNNClassifier
-    from appellate.methods.lalo import LALOClassifier as LALOClassifier
-    from appellate.methods.plcl import PLCLClassifier as PLCLClassifier
-    from appellate.methods.sure import SUREClassifier as SUREClassifier
-    from appellate.methods.svm import PLSVMClassifier as PLSVMClassifier
+    from appellate.methods.typed import *  # noqa: F403  # the classes, for `appellate`
 
 ENTRY_POINT_GROUP = "appellate.base_classifiers"
 
@@ -165,14 +158,22 @@ def make_base(name: str, **params: Any) -> Any:
 
 def _registered() -> dict[str, list[EntryPoint]]:
     """Everything that claims a name: ours first, then the others sorted by name."""
-    from importlib import metadata
+    from importlib.metadata import EntryPoint
 
-    ours = (metadata.EntryPoint(base.name, base.home, ENTRY_POINT_GROUP) for base in BASES)
-    theirs = metadata.entry_points(group=ENTRY_POINT_GROUP)
+    ours = (EntryPoint(base.name, base.home, ENTRY_POINT_GROUP) for base in BASES)
     entries: dict[str, list[EntryPoint]] = {}
-    for entry in (*ours, *sorted(theirs, key=lambda entry: (entry.name, _giver(entry)))):
+    for entry in (*ours, *_find_others(tuple(sys.path))):
         entries.setdefault(entry.name, []).append(entry)
     return entries
+
+
+@cache
+def _find_others(path: tuple[str, ...]) -> list[EntryPoint]:
+    """Read the claims of the distributions on a path: once, because that opens many files."""
+    from importlib.metadata import entry_points
+
+    theirs = entry_points(group=ENTRY_POINT_GROUP)
+    return sorted(theirs, key=lambda entry: (entry.name, _giver(entry)))
 
 
 def _only(name: str, claims: list[EntryPoint]) -> EntryPoint:

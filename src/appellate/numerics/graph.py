@@ -26,7 +26,7 @@ from appellate.numerics.entries import CandidateEntries, Values
 from appellate.numerics.kernels import Gaussian, check_magnitude
 from appellate.numerics.simplex import Solution, minimize_quadratic
 
-logger = logging.getLogger("appellate")
+_logger = logging.getLogger("appellate")
 
 Found = tuple[NDArray[Any], NDArray[np.intp]]
 _SAMPLE = 200  # rows on which recall is measured
@@ -140,7 +140,7 @@ def report_recall(search: Any, X: Any, indices: NDArray[np.intp]) -> float:
     recall = float(np.mean(found.reshape(-1, k) <= farthest))
     level = logging.WARNING if recall < _POOR_RECALL else logging.INFO
     message = "%r found %.1f %% of the nearest neighbours of a sample."
-    logger.log(level, message, search, 100 * recall)
+    _logger.log(level, message, search, 100 * recall)
     return recall
 
 

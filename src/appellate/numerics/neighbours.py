@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.neighbors import NearestNeighbors
 
-EXACT_ROWS = 12_000  # up to here the exact search takes less than half a second
+EXACT_SEARCH_ROWS = 12_000  # up to here the exact search takes less than half a second
 _COMPONENTS = 32  # more features are reduced to so many, which is what an index can use
 _TREES = 6
 _LEAF = 24  # rows that are compared with each other in a leaf
@@ -49,7 +49,7 @@ def nearest_rows(rows: NDArray[Any], n_neighbors: int) -> NDArray[np.intp]:
     """
     n = len(rows)
     k = min(n_neighbors, n - 1)
-    if n <= EXACT_ROWS:
+    if n <= EXACT_SEARCH_ROWS:
         search = NearestNeighbors(n_neighbors=k).fit(rows)
         return np.asarray(search.kneighbors(return_distance=False), dtype=np.intp)
     if rows.shape[1] > _COMPONENTS:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from appellate.deep.settings import Record
 
 #: Image sets by name as the paper writes them, and the rows of each to train and to test on.
-TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
-ROWS = {"training": 50_000, "test": 10_000}
+IMAGE_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+IMAGE_ROWS = {"training": 50_000, "test": 10_000}
 
 #: Options of the coupling that each partner reads.
 _HEARD = ("head", "collaboration", "blur", "direction")
@@ -203,7 +203,7 @@ class DeepLine:
     def printed(self) -> Figure | None:
         """Return the paper's figure of this data set, flip and method, if it has one."""
         run, known = self.first, _VARIANTS[self.variant][2]
-        column = TITLES.get(run.data[0])
+        column = IMAGE_SETS.get(run.data[0])
         if known is None or column is None or run.flip is None or not self.predicts:
             return None
         method = f"{run.method}{known[2]}"
@@ -231,7 +231,7 @@ class DeepLine:
             for key in theirs
             if run.settings[key] != theirs[key]
         ]
-        pairs = zip(ROWS.items(), rows, strict=True)
+        pairs = zip(IMAGE_ROWS.items(), rows, strict=True)
         return said + [f"{n} {what} rows, not {whole}" for (what, whole), n in pairs if n != whole]
 
 

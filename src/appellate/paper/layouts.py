@@ -15,8 +15,8 @@ from appellate.experiments.layouts import (
     coupling_lines,
 )
 from appellate.experiments.methods import (
-    BASES,
     LOWEST,
+    PAPER_BASES,
     PARTNER_ALONE,
     RANDOM,
     RIDGE,
@@ -26,7 +26,7 @@ from appellate.experiments.methods import (
 from appellate.experiments.problems import DATASETS
 from appellate.paper.printed import published
 
-COLUMNS = (
+MEASURES = (
     *(Column(each.title, name) for name, each in DATASETS.items()),
     Column("FG-NET(MAE3)", "fgnet", 3),
     Column("FG-NET(MAE5)", "fgnet", 5),
@@ -60,7 +60,7 @@ def _correction_ratio(bases: Sequence[str]) -> list[Line]:
         "corrected unmasked": ", best of all labels",
         "broken unmasked": ", broken, best of all labels",
     }
-    named = {BASES.get(base, base): coupled(base) for base in bases}
+    named = {PAPER_BASES.get(base, base): coupled(base) for base in bases}
     return [
         Line(f"{title}{suffix}", method, score)
         for score, suffix in scores.items()

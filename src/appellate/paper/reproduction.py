@@ -9,7 +9,7 @@ from pathlib import Path
 
 from appellate.datasets.home import resolve
 from appellate.experiments.layouts import plan
-from appellate.experiments.methods import BASES, Method, deep_missing
+from appellate.experiments.methods import PAPER_BASES, Method, deep_missing
 from appellate.experiments.problems import DATASETS, FURTHER, Dataset, load_problems
 from appellate.experiments.protocol import Trial
 from appellate.experiments.reports import Report, report_table
@@ -18,7 +18,7 @@ from appellate.experiments.writing import write_folder
 from appellate.methods import available_bases
 from appellate.paper import studies
 from appellate.paper.curves import CURVE_METHODS, curve_problems, report_curves
-from appellate.paper.layouts import COLUMNS, DECLARED, TABLES, make_table
+from appellate.paper.layouts import DECLARED, MEASURES, TABLES, make_table
 from appellate.paper.rivals import report_rivals, rival_methods
 from appellate.paper.studies import DATASET
 
@@ -88,7 +88,7 @@ class Experiment:
 
 def _of_paper(name: str) -> Experiment:
     def report(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
-        return report_table(fill(make_table(name, bases), results, COLUMNS), results, missing)
+        return report_table(fill(make_table(name, bases), results, MEASURES), results, missing)
 
     return Experiment(lambda bases, _: make_table(name, bases).methods(), report)
 
@@ -130,7 +130,7 @@ def request(
     tables = TABLES if name == "all" else (name,)
     first, sets = EXPERIMENTS[tables[0]], [*DATASETS, *FURTHER]
     known = choose(datasets, sets, sets if first.has_all else DATASETS, "data set")
-    usual = available_bases() if first.has_all else BASES
+    usual = available_bases() if first.has_all else PAPER_BASES
     chosen = choose(bases, available_bases(), usual, "base classifier")
     problems, missing = first.load(known)
     lacking = [t for t in tables if EXPERIMENTS[t].needs_lost and DATASET not in problems]

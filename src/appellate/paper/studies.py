@@ -29,9 +29,9 @@ from appellate.experiments.reports import (
 from appellate.experiments.results import Results, fill, finite, mean_spread
 from appellate.metrics import paired_comparison
 from appellate.paper.authors import AUTHORS, corrected_shares, stopping_round
-from appellate.paper.layouts import COLUMNS, make_table
+from appellate.paper.layouts import MEASURES, make_table
 from appellate.paper.printed import REPRESENTATIVE_ERRORS
-from appellate.paper.traces import KINDS, RECORD
+from appellate.paper.traces import TRACED, TRACES
 from appellate.plotting import INK, MUTED, dress, new_figure, plot_trajectories
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ _RIDGES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0)
 _LINKS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 _BLURS = (-6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
-CURVES = (
+SENSITIVITY = (
     Curve("regularization", "lambda", "ridge of the partner", _RIDGES, 0.05, log=True),
     Curve("smoothing", "alpha", "share of the old confidence", _SHARES, 0.5),
     Curve("collaboration", "gamma", "weight of the link", _LINKS, 2.0, log=True),
@@ -93,17 +93,17 @@ def sensitivity_methods(_: object, problem: Dataset) -> list[Method]:
     """All methods of the four curves, and the base alone."""
     if problem.name != DATASET:
         return []
-    found = [curve.method(value) for curve in CURVES for value in curve.values]
+    found = [curve.method(value) for curve in SENSITIVITY for value in curve.values]
     return list(dict.fromkeys([alone(BASE), *found]))
 
 
 def trace_methods() -> dict[str, Method]:
     """Traced methods by the name of their line: three bases, two also with a graph start."""
     bases = {"aggd": "PL-AGGD", "sure": "SURE", "lalo": "LALO"}
-    own = {t: Method(f"{t}-PLCP, traced", "plcp", b, details=RECORD) for b, t in bases.items()}
+    own = {t: Method(f"{t}-PLCP, traced", "plcp", b, details=TRACED) for b, t in bases.items()}
     for base in ("sure", "lalo"):
         title = f"{bases[base]}-PLCP, graph start, traced"
-        graph = Method(title, "plcp", base, start="graph", details=RECORD)
+        graph = Method(title, "plcp", base, start="graph", details=TRACED)
         own[f"{bases[base]}, graph start"] = graph
     return own
 
@@ -114,7 +114,7 @@ def report_sensitivity(results: Results, *_: object) -> Report:
     sheets = []
     records = []
     stacked = []
-    for curve in CURVES:
+    for curve in SENSITIVITY:
         rows = []
         for value in curve.values:
             method, default = curve.method(value), value == curve.default
@@ -167,7 +167,11 @@ def report_trajectories(results: Results, *_: object) -> Report:
         if not found:
             continue
         told = [
-            (each["mislabeled"], each["corrected"], *(each["counts"][kind] for kind in KINDS))
+            (
+                each["mislabeled"],
+                each["corrected"],
+                *(each["counts"][kind] for kind in TRACES),
+            )
             for each in found.values()
         ]
         counts.append(
@@ -198,12 +202,12 @@ def report_trajectories(results: Results, *_: object) -> Report:
     title = f"How often, mean over {len(results.splits)} splits"
     sheets = (
         Sheet("Overview", header, tuple(examples)),
-        Sheet(title, ("base", "wrong verdicts", "corrected", *KINDS), tuple(counts)),
+        Sheet(title, ("base", "wrong verdicts", "corrected", *TRACES), tuple(counts)),
     )
     caption = (
         "Confidence in the false label of the verdict and in the true label, from the start to "
         "the end of the base alone, and from there to the appeal. "
-        + " ".join(f"'{kind}': {text}." for kind, text in KINDS.items())
+        + " ".join(f"'{kind}': {text}." for kind, text in TRACES.items())
     )
     note = (
         "The clearest sample of each kind in the first split that has one; the figure shows "
@@ -226,9 +230,9 @@ def _draw_sensitivity(results: Results) -> Figure:
     from matplotlib.patches import Patch
 
     figure = new_figure(9.6, 2.9)
-    panels = figure.subplots(1, len(CURVES), sharey=True, squeeze=False)[0]
+    panels = figure.subplots(1, len(SENSITIVITY), sharey=True, squeeze=False)[0]
     base = results.scores(DATASET, alone(BASE), "test")
-    for panel, curve in zip(panels, CURVES, strict=True):
+    for panel, curve in zip(panels, SENSITIVITY, strict=True):
         scores = [results.scores(DATASET, curve.method(v), "test") for v in curve.values]
         found = [(v, s) for v, s in zip(curve.values, scores, strict=True) if s is not None]
         x = [value for value, _ in found]
@@ -312,7 +316,7 @@ def authors_tables(bases: Sequence[str]) -> list[ResultTable]:
 
 def report_authors(results: Results, bases: Sequence[str], missing: Mapping[str, str]) -> Report:
     """Report the authors' reading, Lost raw and z-scored, and what the paper's rule would do."""
-    filled = [fill(table, results, (*COLUMNS, _RAW)) for table in authors_tables(bases)]
+    filled = [fill(table, results, (*MEASURES, _RAW)) for table in authors_tables(bases)]
     report = report_table(filled[0], results, missing)
     trained = replace(overview(filled[1]), title="Transductive accuracy")
     sheets = (*report.sheets, trained, _stopping_sheet(results))

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Name of `representative_errors`, for `Method.details`.
-RECORD = "appellate.paper.traces:representative_errors"
-KINDS = {
+TRACED = "appellate.paper.traces:representative_errors"
+TRACES = {
     "starts high": "the false label starts above the true one and, although it does not rise, "
     "stays above",
     "rises": "the confidence in the false label rises",
@@ -67,11 +67,11 @@ def representative_errors(
             }
             for i in order[kinds[order] == kind][:n_examples].tolist()
         ]
-        for kind in KINDS
+        for kind in TRACES
     }
     return {
         "mislabeled": int(wrong.sum()),
         "corrected": len(sample),
-        "counts": {kind: int(np.count_nonzero(kinds == kind)) for kind in KINDS},
+        "counts": {kind: int(np.count_nonzero(kinds == kind)) for kind in TRACES},
         "examples": examples,
     }

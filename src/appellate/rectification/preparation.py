@@ -25,9 +25,10 @@ from appellate._table_options import (
     options_in,
     pick,
 )
+from appellate._text import did_you_mean
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
-from appellate.evidence.costs import WORDS, cost_matrix, is_ordered
+from appellate.evidence.costs import COST_WORDS, cost_matrix, is_ordered
 from appellate.evidence.order import as_numbers
 from appellate.methods import make_base
 from appellate.methods.jury.classifier import JuryClassifier
@@ -48,7 +49,7 @@ from appellate.tables.cells import as_number, name_some
 from appellate.tables.probabilities import read_probabilities
 from appellate.tables.roles import listed
 
-METHODS = ("auto", "jury", "plcp", "testimony")
+METHOD_NAMES = ("auto", "jury", "plcp", "testimony")
 LARGE = 12_000  # items from which on PL-AGGD's graph is slow
 _COMPARED = 1_000  # items on which bases are compared
 _BASES = ("aggd", "sure", "knn")
@@ -206,8 +207,8 @@ def prepare_table(
         Options of the table, see `appellate.rectify`; None for those that are not given.
     """
     check_options("rectify", TableOptions, options, _SETTINGS)
-    if method not in METHODS:
-        raise ValueError(f"method={method!r} is none of {', '.join(METHODS)}.")
+    if method not in METHOD_NAMES:
+        raise ValueError(f"method={method!r} is none of {', '.join(METHOD_NAMES)}.")
     table = read_table(data, **pick(ReadingOptions, options))
     call: dict[str, Any] = {name: each.default for name, each in options_in(TableOptions).items()}
     call |= dict(options)
@@ -334,7 +335,7 @@ def _read_cost(cost: Any, order: Any, names: list[str]) -> Any:
         )
     if isinstance(cost, (str, os.PathLike)):
         path = os.fspath(cost)
-        if path.partition(":")[0] not in WORDS and Path(path).suffix:
+        if path.partition(":")[0] not in COST_WORDS and Path(path).suffix:
             cost = _read_costs(read_table(path), names)
     cost_matrix(cost, names)
     return cost
@@ -390,6 +391,14 @@ def _make_estimator(prepared: Preparation, base: Any, cost: Any, settings: dict[
     if kernel:
         has_kernel = hasattr(owner, "get_params") and "kernel" in owner.get_params()
         (owner if has_kernel else estimator).set_params(kernel=GaussianKernel(**kernel))
+    known = estimator.get_params()
+    unknown = next((name for name in settings if name not in known), None)
+    if unknown is not None:
+        own = [name for name in known if "__" not in name and name != "estimator"]
+        raise ValueError(
+            f"{type(estimator).__name__} has no setting {unknown!r}.{did_you_mean(unknown, own)} "
+            f"Its settings: {', '.join(own)}."
+        )
     return estimator.set_params(**settings)
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +23,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from appellate._added import RENAMED, RENAMED_OUTCOMES
 from appellate._files import (
     check_members,
     check_writable,
@@ -31,6 +31,7 @@ from appellate._files import (
     whole_folder,
     write_file,
 )
+from appellate._table_formats import find_format, names_formats
 from appellate._table_options import ReadingOptions, TableOptions, takes_options
 from appellate.core.explanation import Explanation
 from appellate.docket import frame_backend
@@ -62,9 +63,10 @@ from appellate.rectification.scoring import (
     score,
     suggest,
 )
+from appellate.review.decisions import DECISIONS
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
-from appellate.tables.cells import as_number, is_text, printable, restore
+from appellate.tables.cells import as_number, is_text, printable, restore, with_columns
 from appellate.tables.cells import numbers as cell_numbers
 from appellate.tables.encoding import column_places, contributions, encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
@@ -79,11 +81,11 @@ FILES = (
 _READ = {"model": "a folder"} | dict.fromkeys(
     ("rectified.parquet", "docket.parquet", "suggested.csv", "annotators.csv"), "a file"
 )
-DECISIONS = "decisions.csv"
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 
 @takes_options(TableOptions)
+@names_formats
 def rectify(
     data: Any,
     *,
@@ -101,8 +103,8 @@ def rectify(
     Parameters
     ----------
     data : str, path or data frame
-        A file (CSV, TSV, Parquet, Arrow, JSON, Excel), a folder or pattern of files that
-        together are one table, or a table of pandas, polars or Arrow.
+        A file (<formats>), a folder or pattern of files that together are one table, or a
+        table of pandas, polars or Arrow.
     **options
         Options of the table.
     method : {"auto", "jury", "plcp", "testimony"}, default="auto"
@@ -242,17 +244,18 @@ def _join_added(table: Table, settings: Mapping[str, Any], added: Mapping[str, l
     """Join what is added to a table; numbers of a text file become numbers."""
     import pyarrow as pa
 
-    data = table.data
+    data, changed = table.data, dict[str, Any]()
     styles = {e["name"]: e.get("decimal") for e in settings["features"] if e["kind"] == "number"}
     words = [mark for mark in settings["roles"]["missing"] if as_number(mark) is None]
-    for i, name in enumerate(table.names):
-        if name in settings.get("integers", ()):
-            data = data.set_column(i, name, data.column(name).cast(pa.int64()))
-        elif table.native is None and name in styles and is_text(data.column(i).type):
-            numbers = cell_numbers(data.column(i), styles[name] or ".", words)
+    integers = {*settings.get("integers", ())}
+    for name, column in zip(table.names, data.columns, strict=True):
+        if name in integers:
+            changed[name] = column.cast(pa.int64())
+        elif table.native is None and name in styles and is_text(column.type):
+            numbers = cell_numbers(column, styles[name] or ".", words)
             if numbers is not None:  # as where only the first answer on an item was looked at
-                data = data.set_column(i, name, pa.array(numbers, from_pandas=True))
-    return join(replace(table, data=data), added)
+                changed[name] = pa.array(numbers, from_pandas=True)
+    return join(replace(table, data=with_columns(data, changed)), added)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -519,7 +522,8 @@ class Rectification:
         ------
         ValueError
             If the item does not exist, a review excluded it, or the method is PLCP, whose labels
-            do not come from a sum.
+            do not come from a sum. Or if the run was loaded, it has no model because only answers
+            were learned from, and its table cannot be read again.
 
         Examples
         --------
@@ -533,14 +537,7 @@ class Rectification:
         >>> run.explain(0).label
         'cat'
         """
-        classifier = self.model[-1] if self.model is not None else None
-        if self._fitted is not None:
-            classifier = self._fitted.classifier
-        if classifier is None:
-            raise ValueError(
-                "This run was loaded and has no model to explain. Call rectify again, and explain "
-                "then."
-            )
+        classifier = self._classifier
         if not hasattr(classifier, "explain"):
             raise ValueError(
                 "Labels of PLCP do not come from a sum, so there is nothing to explain. Use "
@@ -560,6 +557,25 @@ class Rectification:
             )
         (why,) = classifier.explain(kept.index(row))
         return why.named([names[i] for i in kept])
+
+    @cached_property
+    def _classifier(self) -> Any:
+        """Classifier of the labels; a loaded run without a model labels its table again."""
+        if self._fitted is not None:
+            return self._fitted.classifier
+        if self.model is not None:
+            return self.model[-1]
+        run, docket = _again(self), nw.from_native(self.docket, eager_only=True)
+        columns = (docket[name].to_list() for name in ("outcome", "id", "label"))
+        items = list(zip(*columns, strict=True))
+        labels = {name: label for outcome, name, label in items if outcome == "reviewed"}
+        none = [[name, "none", ""] for outcome, name, _ in items if outcome == "excluded"]
+        if labels:
+            run = run._decide(labels, nobody)
+        if none:
+            excluded = zip(("id", "decision", "label"), zip(*none, strict=True), strict=True)
+            run = run._decide({name: list(values) for name, values in excluded}, nobody)
+        return run._classifier
 
     def effort(self) -> Any:
         """Say how many wrong labels are to be expected after a review of the least certain items.
@@ -730,9 +746,9 @@ class Rectification:
         Returns
         -------
         Path
-            The folder, with ``rectified.parquet`` (and ``rectified.csv``, unless the table was
-            Parquet or Arrow), ``docket.csv``, ``docket.html``, ``suggested.csv``,
-            ``annotators.csv`` if annotators answered, ``model``, ``run.json``.
+            The folder, with ``rectified.parquet`` (and ``rectified.csv``, unless the format of
+            the table keeps types, as Parquet does), ``docket.csv``, ``docket.html``,
+            ``suggested.csv``, ``annotators.csv`` if annotators answered, ``model``, ``run.json``.
         """
         if self._fitted is None:
             raise ValueError("this run was loaded: it is saved already. Copy its folder.")
@@ -746,7 +762,8 @@ class Rectification:
                 tables[name] = nw.from_native(frame, eager_only=True).to_dict(as_series=False)
         with whole_folder(target, owned=FILES) as stage:
             write_table(table, stage / "rectified.parquet", added=added)
-            if table.kind not in ("parquet", "arrow"):
+            kind = find_format(table.kind)
+            if kind is None or not kind.typed:
                 write_table(table, stage / "rectified.csv", added=added, digits=6)
             chosen = tool or (table.export.tool if table.export else None)
             if chosen is not None:
@@ -888,12 +905,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     Returns
     -------
     Rectification
-        As it was saved. `Rectification.decide` reads the data again, if they are where they were.
+        The saved run. `Rectification.decide` reads the data again, from its original place.
 
     Raises
     ------
     ValueError
-        If the folder holds no run.
+        If the folder holds no run, or one of an earlier version.
 
     Examples
     --------
@@ -917,8 +934,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     check_members(home, _READ)
     model, people = home / "model", home / "annotators.csv"
     settings = document["settings"]
-    outcomes = document["scores"]["outcomes"]
-    document["scores"]["outcomes"] = {RENAMED_OUTCOMES.get(n, n): k for n, k in outcomes.items()}
+    docket = read_table(home / "docket.parquet").data.to_pandas()
+    if "label" not in docket:
+        raise ValueError(
+            f"'{folder}' was written by an earlier version, which named the columns of the docket "
+            "differently. Run rectify again on the same table; decisions.csv can be used again."
+        )
     table, index = read_table(home / "rectified.parquet"), saved_index(home / "rectified.parquet")
     labels = _join_added(table, settings, {})
     if index is not None and len(index) == len(labels):
@@ -926,21 +947,13 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
         labels.index = index
     return Rectification(
         labels,
-        _renamed(read_table(home / "docket.parquet").data.to_pandas()),
+        docket,
         _read_own(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
         settings,
         document["scores"],
-        _suggested=_renamed(_read_own(home / "suggested.csv")),
+        _suggested=_read_own(home / "suggested.csv"),
     )
-
-
-def _renamed(docket: Any) -> Any:
-    """Return a docket that an earlier version wrote with the columns of this version."""
-    if "appeal" not in docket:
-        return docket
-    outcome = docket["outcome"].replace(RENAMED_OUTCOMES)
-    return docket.assign(outcome=outcome).rename(columns=RENAMED)
 
 
 def _again(run: Rectification) -> Rectification:

@@ -20,7 +20,7 @@ _AUDIT = 5  # every fifth of them is drawn at random
 _AUDITED = 20  # reviewed items drawn at random from which on their accuracy is reported
 #: What gives the first labels, by method.
 FIRST = {"jury": "first round", "plcp": "base alone", "testimony": "Dawid-Skene"}
-RANDOM = "random candidate"
+RANDOM_CANDIDATE = "random candidate"
 RECTIFIED = "rectified"
 N_TRUE = "items with truth"
 
@@ -95,7 +95,7 @@ def score(fitted: FittedLabels) -> dict[str, Any]:
     scores["differing"] = {
         name: int((chances[np.arange(n), docket.appeal] == 0)[answered].sum())
         for name, chances in baselines.items()
-        if name != RANDOM
+        if name != RANDOM_CANDIDATE
     }
     scores["accuracy"] = _find_accuracy(fitted, baselines, answered)
     scores |= {"signal": fitted.signal, "audit": None}
@@ -121,7 +121,7 @@ def _find_baselines(fitted: FittedLabels) -> dict[str, NDArray[Any]]:
     """
     prepared, docket = fitted.prepared, fitted.docket
     votes = np.where(prepared.votes.any(axis=1, keepdims=True), prepared.votes, 1.0)
-    found: dict[str, NDArray[Any]] = {RANDOM: votes > 0}
+    found: dict[str, NDArray[Any]] = {RANDOM_CANDIDATE: votes > 0}
     if prepared.has_answers:
         found["majority vote"] = votes == votes.max(axis=1, keepdims=True)
         if prepared.method != "testimony":

@@ -62,6 +62,7 @@ COLUMNS = ("id", "decision", "label", "time", "candidates", "data", "key", "note
 _NEEDED = COLUMNS[:3]
 #: Accept the final label, keep the first one, choose another candidate, none of these, take back.
 KINDS = ("accept", "keep", "other", "none", "clear")
+DECISIONS = "decisions.csv"  # the file of decisions in the folder of a run
 _LONGEST = 1000  # characters of a label that a reviewer names
 _LARGEST_LINE = 16 << 20  # bytes of one decision
 _LARGEST = 1 << 30  # bytes of a file of decisions

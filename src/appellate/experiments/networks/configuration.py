@@ -38,7 +38,7 @@ from appellate._text import did_you_mean
 if TYPE_CHECKING:
     from appellate.deep.estimator import DeepClassifier
 
-METHODS = {"PRODEN": "PRODENClassifier", "PiCO": "PiCOClassifier", "rival": "RivalClassifier"}
+CLASSES = {"PRODEN": "PRODENClassifier", "PiCO": "PiCOClassifier", "rival": "RivalClassifier"}
 #: What ``--smoke`` changes: parameters, and rows to train and to test on, at most so many each.
 SMOKE = {"n_epochs": 3, "batch_size": 64, "queue_size": 512, "prototype_start": 1}
 SMOKE_ROWS = 2000
@@ -167,7 +167,7 @@ def read_configuration(name: str) -> Configuration:
     missing = [key for key in ("method", "dataset") if key not in told]
     if missing:
         raise ConfigurationError(f"'{name}' does not name its {' and '.join(missing)}.")
-    check_word(told["method"], METHODS, f"'{name}' has an unknown method")
+    check_word(told["method"], CLASSES, f"'{name}' has an unknown method")
     flips = {q: Flip(below[q], flip.paper) for q, flip in own.items()}
     title = told.get("title", told["method"])
     return Configuration(name, title, told["method"], told["dataset"], settings, flips)
@@ -211,8 +211,8 @@ def make_classifier(
     ConfigurationError
         If a parameter is unknown or has a wrong value.
     """
-    check_word(method, METHODS, "unknown method")
-    kind = getattr(import_module("appellate.deep"), METHODS[method])
+    check_word(method, CLASSES, "unknown method")
+    kind = getattr(import_module("appellate.deep"), CLASSES[method])
     classifier: DeepClassifier = kind(random_state=random_state, warm_start=warm_start)
     for name, group in kind._groups.items():
         setattr(classifier, name, group.of(getattr(classifier, name)))

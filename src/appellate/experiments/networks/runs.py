@@ -41,7 +41,7 @@ from appellate.experiments.networks.sources import RunData, load_run_data, needs
 from appellate.io import load_model, save_model
 from appellate.metrics import accuracy, approximated_accuracy, covering_rate
 
-FORMAT, FORMAT_VERSION = "appellate-deep-run", 2
+RUN_FORMAT, RUN_VERSION = "appellate-deep-run", 2
 RECORD = "run.json"
 MODEL = "model"
 DOCKET = "docket.csv"
@@ -151,8 +151,8 @@ def make_record(
     asked, paper = configuration.settings_for(flip, source), configuration.paper(flip, source)
     changed = (k for k, v in settings.items() if v != asked.get(k))
     record: Record = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format": RUN_FORMAT,
+        "format_version": RUN_VERSION,
         "title": configuration.title,
         "configuration": configuration.name,
         "method": configuration.method,
@@ -242,10 +242,10 @@ def read_record(folder: Path) -> Record:
         ) from None
     except MemberError as error:
         raise RunError(str(error)) from error
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
+    if not isinstance(record, dict) or record.get("format") != RUN_FORMAT:
         raise RunError(f"'{path}' is not a record of a deep run of appellate.")
     written = record.get("format_version", 0)
-    if not isinstance(written, int) or written > FORMAT_VERSION:
+    if not isinstance(written, int) or written > RUN_VERSION:
         raise RunError(f"'{path}' was written by a newer appellate; use that.")
     return record
 

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +21,7 @@ from appellate.core.base import COUNT, SHARE, AppealClassifier
 from appellate.core.explanation import Explanation, read_rows
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Result
-from appellate.evidence.ambiguity import WORDS, read_ambiguity
+from appellate.evidence.ambiguity import AMBIGUITY_WORDS, read_ambiguity
 from appellate.evidence.costs import candidate_costs
 from appellate.evidence.groups import Groups
 from appellate.evidence.likelihood import Evidence
@@ -202,7 +201,7 @@ class JuryClassifier(AppealClassifier):
 
     _parameter_constraints = {
         "members": [StrOptions({"auto", "kernel"}), list, tuple],
-        "ambiguity": [StrOptions({"auto", *WORDS}), SHARE],
+        "ambiguity": [StrOptions({"auto", *AMBIGUITY_WORDS}), SHARE],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
         "max_rounds": [COUNT],
         "covering": ["boolean", StrOptions({"auto"})],
@@ -432,6 +431,8 @@ class JuryClassifier(AppealClassifier):
             return [], []
         members = self.members
         if isinstance(members, str):
+            from sklearn.ensemble import RandomForestRegressor  # not for the light jury
+
             forest = RandomForestRegressor(40, min_samples_leaf=2, max_features="sqrt")
             members = [forest, "network"] if find_spec("torch") else [forest]
         named_forests, named_fits = sort_members(members)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.core.explanation import SHOWN, Explanation, Member, Neighbor, Part, log, plain
+from appellate.core.explanation import MOST_SHOWN, Explanation, Member, Neighbor, Part, log, plain
 from appellate.evidence.likelihood import Evidence, estep_shares
 from appellate.methods.jury.exact import ArrayOutputs
 from appellate.methods.jury.members import Doubles
@@ -128,7 +128,7 @@ def _without_order(evidence: Evidence, done: JuryRound, outputs: ArrayOutputs) -
 
 
 def find_similar(
-    matrix: NDArray[Any], most: int = SHOWN
+    matrix: NDArray[Any], most: int = MOST_SHOWN
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Find the rows that count most in the leave-one-out scores of a kernel regression.
 

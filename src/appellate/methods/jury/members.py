@@ -23,7 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import has_fit_parameter
@@ -54,6 +53,7 @@ KERNELS: tuple[tuple[RadialKernel, float], ...] = (
     (LaplacianKernel(1.0, root=True), 0.05),
 )
 _LEAST_SHARE = 1e-3  # of a label in the output of a forest, before its logarithm
+_DIGITS = 10  # decimals of the targets of a forest
 _DENSE_BYTES = 64 * 2**20  # of sparse new rows that are dense at a time
 
 
@@ -170,6 +170,8 @@ def sort_members(
     TypeError
         If a member cannot learn from soft targets.
     """
+    from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
     forests: list[tuple[str, Any]] = []
     late: list[tuple[str, FitModel]] = []
     for member in members:
@@ -266,7 +268,7 @@ def fit_forest(
     forest : RandomForestRegressor or ExtraTreesRegressor
         Not fitted.
     targets : ndarray, shape (n, K + 1, l)
-        Targets of every replica.
+        Targets of every replica. Ten decimals of them count.
     seed : int
         Replica k is fitted with ``seed + k``.
     X : ndarray, shape (n, q)
@@ -284,6 +286,8 @@ def fit_forest(
         The forest of all rows.
     """
     single = X.astype(np.float32)
+    # A last digit, which depends on the number of threads, must not move a split.
+    targets = np.round(targets, _DIGITS)
     jobs = (
         delayed(_fit_out_of_bag)(seeded(forest, seed + k), single, rows, targets[:, k])
         for k, rows in enumerate(replicas.rows)

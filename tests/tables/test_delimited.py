@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appellate.tables import TableError, quick, read_table, reading
-from appellate.tables.quick import read_quickly
-from appellate.tables.reading import Format, _read_carefully, _read_columns
+from appellate import rectify
+from appellate._table_formats import FORMATS, Format
+from appellate.datasets import load_partial_csv
+from appellate.tables import TableError, delimited, read_table
+from appellate.tables.columns import reads_columns
+from appellate.tables.delimited import read_carefully, read_quickly
 
 LETTERS = [
     "a",
@@ -37,7 +40,7 @@ CELLS = st.text(st.sampled_from("ab1,;\"\n \t'é.\u2028"), max_size=5)
 
 def carefully(text, delimiter, header):
     newline = "\n" if "\n" in text else "\r"
-    return _read_carefully("'x.csv'", text, newline, delimiter, header)
+    return read_carefully("'x.csv'", text, newline, delimiter, header)
 
 
 def compare(text, delimiter, header):
@@ -84,7 +87,7 @@ def test_regular_tables_are_read_quickly(rows, delimiter, newline, quoting, blan
 
 
 def test_rows_across_the_blocks_of_pyarrow(monkeypatch):
-    monkeypatch.setattr(quick, "_BLOCK", 100)
+    monkeypatch.setattr(delimited, "_BLOCK", 100)
     rows = "".join(f'{i},"a\n""{i}"\n\n' for i in range(200))
     assert compare(f"x,y\n{rows}", ",", "first")
     assert not compare(f"x,y\n1,{'a' * 500}\n", ",", "first")
@@ -121,19 +124,37 @@ def test_encodings_give_the_same_table(tmp_path, encoding):
     assert table.lines.tolist() == [2, 3]
 
 
-def test_a_new_format_is_one_row(tmp_path, monkeypatch):
+@reads_columns
+def read_orc(file):
+    return pytest.importorskip("pyarrow.orc").ORCFile(file).read()
+
+
+@pytest.mark.filterwarnings("ignore::appellate.NoteWarning")
+def test_a_new_format_is_one_row(tmp_path):
     """A newcomer adds ORC: a file, a folder of files and a file without an ending are read."""
     orc = pytest.importorskip("pyarrow.orc")
-    row = Format("orc", (".orc",), (b"ORC",), _read_columns(orc.read_table))
-    monkeypatch.setattr(reading, "FORMATS", [*reading.FORMATS, row])
-    data = pa.table({"x": [1.5, 2.0], "y": ["a|b", "b"]})
-    for name in ("t.orc", "part/1.orc", "part/2.orc", "unnamed"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        orc.write_table(data, str(tmp_path / name))
-    assert read_table(tmp_path / "t.orc").kind == "orc"
-    assert read_table(tmp_path / "t.orc").data.equals(data)
-    assert read_table(tmp_path / "unnamed").data.equals(data)
-    assert len(read_table(tmp_path / "part")) == 4
-    (tmp_path / "bad.orc").write_bytes(b"ORC damaged")
-    with pytest.raises(TableError, match="cannot be read as Orc"):
-        read_table(tmp_path / "bad.orc")
+    row = Format("orc", ("ORC",), (".orc",), (b"ORC",), f"{__name__}:read_orc", typed=True)
+    FORMATS.append(row)
+    try:
+        data = pa.table({"x": [1.5, 2.0], "y": ["a|b", "b"]})
+        for name in ("t.orc", "part/1.orc", "part/2.orc", "unnamed"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            orc.write_table(data, str(tmp_path / name))
+        assert read_table(tmp_path / "t.orc").kind == "orc"
+        assert read_table(tmp_path / "t.orc").data.equals(data)
+        assert read_table(tmp_path / "unnamed").data.equals(data)
+        assert len(read_table(tmp_path / "part")) == 4
+        run = rectify(tmp_path / "part", candidates="y", features="x")
+        assert not (run.save(tmp_path / "out") / "rectified.csv").exists()
+        (tmp_path / "bad.orc").write_bytes(b"ORC damaged")
+        with pytest.raises(TableError, match="cannot be read as Orc"):
+            read_table(tmp_path / "bad.orc")
+    finally:
+        FORMATS.remove(row)
+
+
+@pytest.mark.parametrize("row", FORMATS, ids=lambda row: row.name)
+def test_help_lists_every_format(row):
+    for function in (read_table, rectify, load_partial_csv):
+        for title in row.titles:
+            assert title in function.__doc__
