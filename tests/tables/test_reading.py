@@ -691,7 +691,6 @@ def test_damaged_offsets_of_arrow_are_refused(here):
 def test_no_changed_byte_of_arrow_ends_the_process(here, kind):
     code = """
 import pathlib, sys
-import appellate
 from appellate.tables import TableError, diagnose, read_table
 from tests.fuzz.hostile import generator, make_arrow
 for seed in range(30):
