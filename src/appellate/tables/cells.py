@@ -131,7 +131,7 @@ def as_label(value: Any) -> str | None:
     >>> [as_label(value) for value in [" cat ", "none", "NA", "  ", None, 3.0]]
     ['cat', 'none', 'NA', None, None, '3']
     """
-    return unicodedata.normalize("NFC", as_text(value)).strip() or None
+    return unicodedata.normalize("NFC", as_text(value)).rstrip("\0").strip() or None
 
 
 def as_number(text: str, decimal: str = ".") -> float | None:
@@ -251,16 +251,15 @@ def without_views(data: Any) -> Any:
     changed = {}
     for field, column in zip(data.schema, data.columns, strict=True):
         plain = _plain_type(field.type)
+        if plain != field.type:
+            # Arrow 26 loses cells when it casts lists of views, and follows the views of empty
+            # cells, which nobody checks, out of the memory of a damaged file.
+            flat = field.type in (pa.string_view(), pa.binary_view()) and not column.null_count
+            column = column.cast(plain) if flat else pa.array(column.to_pylist(), plain)
+            changed[field.name] = column
         if plain in (pa.binary(), pa.large_binary()):
             with suppress(pa.ArrowInvalid):
-                column = column.cast(pa.string())
-                plain = pa.string()
-        if plain == field.type:
-            continue
-        if pa.types.is_nested(field.type):  # Arrow 26 loses cells when it casts lists of views
-            changed[field.name] = pa.array(column.to_pylist(), plain)
-        else:
-            changed[field.name] = column.cast(plain)
+                changed[field.name] = column.cast(pa.string())
     return with_columns(data, changed)
 
 
@@ -310,6 +309,7 @@ def texts(column: Any) -> Any:
     else:
         column = pa.array([as_text(value) for value in column.to_pylist()], pa.string())
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    whole = pc.utf8_rtrim(whole, characters="\0")  # NumPy loses these too, in names of classes
     trimmed = pc.utf8_trim_whitespace(pc.utf8_normalize(whole, form="NFC"))
     return pc.if_else(pc.equal(trimmed, ""), None, trimmed)
 
