@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.tables.cells import Labels, TableError, name_some
+from appellate.tables.cells import TableError, name_some
+from appellate.tables.labels import Labels
 
 if TYPE_CHECKING:
     from appellate.tables.reading import Table
