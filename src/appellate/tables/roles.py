@@ -499,7 +499,7 @@ class _Guess(LabelFinder):
             varying = [c.name for c in self._open() if self._varies(c, read)]
             self._leave_out(dict.fromkeys(varying, "varies within an item"))
         tests: dict[str, tuple[Callable[[ColumnLook], bool], str]] = {
-            "truth": (self._is_truth(read), "labels of this table"),
+            "truth": (lambda column: self._is_truth(column, read), "labels of this table"),
             "id": (_names_rows, "unique in every row"),
             "image": (lambda column: column.mostly(PICTURE), "image files"),
             "text": (lambda column: column.is_prose and not column.meta, "several words per cell"),
@@ -571,16 +571,12 @@ class _Guess(LabelFinder):
         different = np.bincount(pairs, minlength=read.n_rows) > 1
         return bool(np.count_nonzero(different) > _VARIES * np.count_nonzero(several))
 
-    def _is_truth(self, read: Labels) -> Callable[[ColumnLook], bool]:
-        """Return a test for true labels: a title of them, or among sets one of labels."""
-
-        def test(column: ColumnLook) -> bool:
-            if column.title in titles.TRUTH_TITLES:
-                return column.separator is not None or _match(column, read)[0] >= 0.5
-            sets = self.found["candidates"] and column.title in titles.LABEL_TITLES
-            return bool(sets) and _is_among(column, read)
-
-        return test
+    def _is_truth(self, column: ColumnLook, read: Labels) -> bool:
+        """Tell true labels by their title, or one label per row among sets by its cells."""
+        if column.title in titles.TRUTH_TITLES:
+            return column.separator is not None or _match(column, read)[0] >= 0.5
+        sets = self.found["candidates"] and column.title in titles.LABEL_TITLES
+        return bool(sets) and _is_among(column, read)
 
     def _not_unasked(self, column: ColumnLook) -> str | None:
         """Say why a column is not learned from unless the user names it; None if it is."""
