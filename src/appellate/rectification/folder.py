@@ -20,7 +20,7 @@ FILES = (
     "annotators.csv", "model", "run.json",
 )  # fmt: skip
 #: Files and folders of a run that are read again.
-MEMBERS = {"model": "a folder"} | dict.fromkeys(
+READ_AGAIN = {"model": "a folder"} | dict.fromkeys(
     ("rectified.parquet", "docket.parquet", "suggested.csv", "annotators.csv"), "a file"
 )
 

@@ -42,7 +42,7 @@ from appellate.rectification.features import Features, TellStep, nobody
 from appellate.rectification.fitting import FittedLabels, fit_labels
 from appellate.rectification.folder import (
     FILES,
-    MEMBERS,
+    READ_AGAIN,
     check_folder,
     read_own,
     rename_docket,
@@ -818,7 +818,7 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     document = read_document(home)
     if document is None:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
-    check_members(home, MEMBERS)
+    check_members(home, READ_AGAIN)
     model, people = home / "model", home / "annotators.csv"
     settings = document["settings"]
     outcomes = document["scores"]["outcomes"]

@@ -218,7 +218,8 @@ def _notes(fitted: FittedLabels, accuracy: Mapping[str, float]) -> Iterator[str]
 
 def weigh_columns(fitted: FittedLabels) -> dict[str, float]:
     """Say what every column contributes to knowing the labels; see `Rectification.importance`."""
-    rows, prepared, found = fitted.rows, fitted.prepared, dict[str, float]()
+    rows, prepared = fitted.rows, fitted.prepared
+    found: dict[str, float] = {}
     several = len(prepared.features.kinds) + (prepared.features.n_embeddings > 0) > 1
     if fitted.encoder is None or rows is None or prepared.scheduler is not None or not several:
         return found
