@@ -9,13 +9,15 @@ jury      the same for the light and the full jury, whose probabilities are cali
           the choice
 grades    needs no data: generated answers of people who err along the order, and testimony with
           and without `ordered`
+guesses   the light jury with and without the order (splits and draws 100 and above, for choosing):
+          FG-NET, and generated ages with guesses on both sides of the age or only above it
 learning  geometry inside the learning: the initial confidence of the base and both blurs of PLCP
           smoothed over related candidates, ``rownorm((P K) * Y)`` with a Gaussian K of width w
           over ages, before plain decisions and decisions by a cost; the partner alone beside
           them. A star: differs from no smoothing (w = 0) by the paired t-test at .05
 
 Ten splits of FG-NET (in APPELLATE_DATA_HOME) take a quarter of an hour to an hour. With --write
-the tables of bases, jury and grades also replace those of a page (docs/results_ordered.md).
+the tables of bases, jury, grades and guesses replace those of a page (docs/results_ordered.md).
 """
 
 from __future__ import annotations
@@ -374,9 +376,45 @@ def report_grades(draws):
     return "\n\n".join(parts)
 
 
+# -- guesses around a value -----------------------------------------------------------------
+
+
+def draw_guesses(seed, below, above, n=800, l=20):
+    """Features, candidates and true ages; at most so many guesses are below and above."""
+    rng = np.random.RandomState(seed)
+    age = rng.randint(l, size=n)
+    X = np.column_stack([age, age**2 / l, 4 * np.sqrt(age)]) + 1.5 * rng.normal(size=(n, 3))
+    first, last = age - rng.randint(below + 1, size=n), age + rng.randint(above + 1, size=n)
+    return X, (np.arange(l) >= first[:, None]) & (np.arange(l) <= last[:, None]), age
+
+
+def report_guesses(problem, draws):
+    """Exact and near labels of new and training rows, with and without the order."""
+    rows = []
+    for title, sides in (("FG-NET", None), ("both sides", (3, 3)), ("above only", (0, 5))):
+        found = {"auto": [], None: []}
+        for seed in range(100, 100 + draws):
+            X, sets, age = problem.X, problem.candidates, problem.truth
+            if sides is not None:
+                X, sets, age = draw_guesses(seed, *sides)
+            train, test = split_rows(len(X), seed)
+            for order, scores in found.items():
+                model = JuryClassifier("kernel", order=order, random_state=seed)
+                labels = model.fit(X[train], sets[train]).predict(X[test])
+                errors = np.abs(labels - age[test]), np.abs(model.transduction_ - age[train])
+                scores.append([np.mean(e <= most) for e in errors for most in (0, 1)])
+        with_order, without = (np.array(scores) for scores in found.values())
+        for name, scores in (("found", with_order), ("not used", without)):
+            rows.append([title, name, *(f"{mean:.3f}" for mean in scores.mean(axis=0))])
+        pairs = [paired_comparison(a, b) for a, b in zip(with_order.T, without.T, strict=True)]
+        rows.append([title, "p", *(f"{pair.t_pvalue:.2g}" for pair in pairs)])
+    heads = [f"{which} rows, {what}" for which in ("new", "training") for what in GRADED[:2]]
+    return table(["guesses", "order", *heads], rows)
+
+
 def main():
     parser = make_parser(__doc__)
-    parser.add_argument("study", choices=["bases", "jury", "grades", "learning"])
+    parser.add_argument("study", choices=["bases", "jury", "grades", "guesses", "learning"])
     parser.add_argument("--splits", type=int, default=10, help="or draws  [default: 10]")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="replace its tables")
     given = parser.parse_args()
@@ -387,6 +425,8 @@ def main():
             problem = load_problem("fgnet")
             if given.study == "jury":
                 text = report_juries(run(problem, given.splits, JURIES, choosing=False)[0])
+            elif given.study == "guesses":
+                text = report_guesses(problem, given.splits)
             elif given.study == "learning":
                 text = report_learning(problem, given.splits)
             else:

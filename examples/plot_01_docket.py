@@ -41,7 +41,7 @@ for line, row in zip(axes, rows, strict=True):
     line[0].imshow(X[row].reshape(8, 8), cmap="gray_r")
     line[0].set_axis_off()
     colors = [REST] * 10
-    colors[docket["verdict"][row]], colors[docket["appeal"][row]] = VERDICT, APPEAL
+    colors[docket["first_label"][row]], colors[docket["label"][row]] = VERDICT, APPEAL
     for ax, confidence in zip(
         line[1:], (model.verdict_confidence_, model.confidence_), strict=True
     ):
@@ -50,7 +50,7 @@ for line, row in zip(axes, rows, strict=True):
         ax.tick_params(labelsize=7, length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.set_yticks([])
-    right = docket["appeal"][row] == truth[row]
+    right = docket["label"][row] == truth[row]
     line[2].set_title("\N{CHECK MARK}" if right else "\N{BALLOT X}", loc="right", fontsize=10)
 axes[0, 1].set_title("base alone", fontsize=10)
 axes[0, 2].set_title("final label", fontsize=10)

@@ -335,7 +335,7 @@ def test_coupled_labels_and_docket_follow_the_cost(ages):
     first, second = np.sort(among, axis=1)[:, :2].T
     margin = np.where(candidates.sum(axis=1) > 1, (second - first) / 14, 1)
     np.testing.assert_allclose(table["margin"], margin, atol=1e-9)
-    np.testing.assert_array_equal(table["appeal"], model.transduction_)
+    np.testing.assert_array_equal(table["label"], model.transduction_)
 
 
 def test_zero_one_margins_are_those_without_a_cost(ages):

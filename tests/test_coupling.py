@@ -8,9 +8,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
 
 from appellate import (
     AGGDClassifier,
+    GaussianKernel,
     JuryClassifier,
     LALOClassifier,
     PLCLClassifier,
@@ -20,6 +22,7 @@ from appellate import (
     SoftLabelClassifier,
     SUREClassifier,
 )
+from appellate.io import load_model, save_model
 from tests.problems import random_candidates
 
 BASES = [
@@ -91,15 +94,15 @@ def test_a_base_that_knows_nothing_gets_no_weight(data):
 
 
 def test_a_base_that_knows_more_than_the_kernels_is_followed():
-    """One of 401 columns tells the label, and only the base knows which."""
+    """One of 101 columns tells the label, and only the base knows which."""
     rng = np.random.RandomState(0)
     truth = rng.randint(3, size=200)
-    X = np.hstack([4.0 * truth[:, None], 4 * rng.normal(size=(200, 400))])
+    X = np.hstack([4.0 * truth[:, None], 4 * rng.normal(size=(200, 100))])
     candidates = random_candidates(rng, 200, 3, 0.4)
     candidates[np.arange(200), truth] = True
 
-    forest = RandomForestClassifier(30, max_features=0.5, min_samples_leaf=2)
-    base = SoftLabelClassifier(forest, random_state=0)
+    forest = RandomForestClassifier(10, max_features=0.5, min_samples_leaf=2)
+    base = SoftLabelClassifier(forest, n_rounds=2, n_folds=3, random_state=0)
     coupled = PLCPClassifier(base, partner="jury", random_state=0).fit(X, candidates)
     light = JuryClassifier("kernel", random_state=0).fit(X, candidates)
     weight = next(weight for name, weight, _ in coupled.weights_ if name == type(base).__name__)
@@ -121,8 +124,8 @@ def test_heads_probabilities_docket_and_history(data):
         model.set_params(head="base").predict_proba(X), alone.predict_proba(X)
     )
     docket = model.docket(output="dict", truth=truth)
-    np.testing.assert_array_equal(docket["verdict"], alone.transduction_)
-    np.testing.assert_array_equal(docket["appeal"], model.transduction_)
+    np.testing.assert_array_equal(docket["first_label"], alone.transduction_)
+    np.testing.assert_array_equal(docket["label"], model.transduction_)
     assert not model.overturned_[candidates.sum(axis=1) == 1].any()
     assert len(model.history_) == model.n_iter_ == len(model.label_history_) - 1
     assert isinstance(model.partner_, JuryClassifier)
@@ -165,9 +168,41 @@ def test_a_foreign_base_without_probabilities_is_refused(data):
         PLCPClassifier(Foreign(), partner="jury").fit(data[0], data[1])
 
 
-def test_sparse_rows_are_refused_in_words(data):
+@pytest.mark.parametrize(
+    "base",
+    [
+        SUREClassifier(kernel="linear"),
+        PLKNNClassifier(),
+        SoftLabelClassifier(LogisticRegression(), random_state=0),
+    ],
+    ids=lambda base: type(base).__name__,
+)
+@pytest.mark.parametrize("landmarks", [None, 40])
+def test_sparse_rows_give_what_dense_rows_give(data, base, landmarks, tmp_path):
     X, candidates, _ = data
-    model = PLCPClassifier(SUREClassifier(kernel="linear"), partner="jury")
+    X = np.where(np.abs(X) > 0.8, X, 0.0)
+    way = "exact" if landmarks is None else "nystroem"
+    kernel = GaussianKernel(approximation=way, n_landmarks=landmarks)
+    jury = JuryClassifier("kernel", kernel=kernel, n_folds=3, max_rounds=3)
+    model = PLCPClassifier(base, partner=jury, random_state=0)
+    assert get_tags(model).input_tags.sparse
+    dense = clone(model).fit(X, candidates)
+    sparse = clone(model).fit(sp.csr_array(X), candidates)
+    same = load_model(save_model(sparse, tmp_path / "model"))
+    np.testing.assert_allclose(sparse.confidence_, dense.confidence_, atol=1e-8)
+    np.testing.assert_array_equal(sparse.transduction_, dense.transduction_)
+    for head in ("partner", "base", "mean"):
+        expected = dense.set_params(head=head).predict_proba(X)
+        for rows in (X, sp.csr_array(X)):
+            for fitted in (sparse, same):
+                found = fitted.set_params(head=head).predict_proba(rows)
+                np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_a_base_that_needs_dense_rows_refuses_sparse_rows(data):
+    X, candidates, _ = data
+    model = PLCPClassifier(AGGDClassifier(), partner="jury")
+    assert not get_tags(model).input_tags.sparse
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         model.fit(sp.csr_array(X), candidates)
 

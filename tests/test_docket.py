@@ -14,18 +14,18 @@ COLUMNS = [
     "id",
     "candidates",
     "n_candidates",
-    "verdict",
-    "appeal",
+    "first_label",
+    "label",
     "outcome",
-    "verdict_confidence",
-    "appeal_confidence",
+    "first_confidence",
+    "confidence",
     "margin",
-    "round",
+    "since_round",
 ]
 
 
 def make_docket(**options):
-    """Four samples, three rounds: upheld, overturned at once, later, and there and back."""
+    """Four samples, three rounds: unchanged, changed at once, later, and there and back."""
     fields = {
         "candidates": np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1], [0, 1, 1]], dtype=bool),
         "class_names": np.array(["a", "b", "c"]),
@@ -42,21 +42,21 @@ def test_columns():
     assert table["id"].tolist() == [0, 1, 2, 3]
     assert table["candidates"].tolist() == ["a", "a|b", "a|b|c", "b|c"]
     assert table["n_candidates"].tolist() == [1, 2, 3, 2]
-    assert table["verdict"].tolist() == ["a", "a", "a", "b"]
-    assert table["appeal"].tolist() == ["a", "b", "c", "b"]
-    assert table["outcome"].tolist() == ["upheld", "overturned", "overturned", "upheld"]
-    np.testing.assert_allclose(table["verdict_confidence"], [1, 0.7, 0.4, 0.9])
-    np.testing.assert_allclose(table["appeal_confidence"], [1, 0.8, 0.7, 0.6])
+    assert table["first_label"].tolist() == ["a", "a", "a", "b"]
+    assert table["label"].tolist() == ["a", "b", "c", "b"]
+    assert table["outcome"].tolist() == ["unchanged", "changed", "changed", "unchanged"]
+    np.testing.assert_allclose(table["first_confidence"], [1, 0.7, 0.4, 0.9])
+    np.testing.assert_allclose(table["confidence"], [1, 0.8, 0.7, 0.6])
     np.testing.assert_allclose(table["margin"], [1, 0.6, 0.5, 0.2])
-    assert table["round"].tolist() == [0, 1, 2, 2]
+    assert table["since_round"].tolist() == [0, 1, 2, 2]
 
 
 def test_truth_and_ids():
     table = make_docket(truth=["a", "b", "a", "c"], ids=["w", "x", "y", "z"]).columns()
-    assert list(table) == [*COLUMNS, "truth", "verdict_correct", "appeal_correct"]
+    assert list(table) == [*COLUMNS, "truth", "first_correct", "correct"]
     assert table["id"].tolist() == ["w", "x", "y", "z"]
-    assert table["verdict_correct"].tolist() == [True, False, True, False]
-    assert table["appeal_correct"].tolist() == [True, True, False, False]
+    assert table["first_correct"].tolist() == [True, False, True, False]
+    assert table["correct"].tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("field", ["ids", "truth"])
@@ -94,7 +94,7 @@ def test_frames(backend, names):
     assert list(frame.columns) == COLUMNS
     assert len(frame) == 4
     if not isinstance(names[0], tuple):
-        assert list(frame["verdict"]) == [names[0]] * 3 + [names[1]]
+        assert list(frame["first_label"]) == [names[0]] * 3 + [names[1]]
 
 
 def test_unknown_output():
@@ -131,7 +131,7 @@ def test_docket_is_of_the_users_kind(arrays):
     docket = model.fit(X, pandas.Series(y, index=index)).docket(truth=["cat"] * 3 + ["dog"] * 3)
     assert isinstance(docket, pandas.DataFrame)
     assert docket["id"].tolist() == index
-    assert docket["appeal_correct"].all()
+    assert docket["correct"].all()
     assert isinstance(model.fit(X, polars.Series(y)).docket(), polars.DataFrame)
     assert isinstance(model.fit(polars.DataFrame({"x": X[:, 0]}), y).docket(), polars.DataFrame)
     framed = model.fit(pandas.DataFrame(X, columns=["x"], index=index), y)
@@ -150,19 +150,19 @@ def test_without_frame_libraries_a_dict(arrays, monkeypatch):
 
 def test_truth_that_is_not_known_is_neither_right_nor_wrong():
     docket = make_docket(truth=["a", None, "a", float("nan")])
-    known = make_docket(truth=["a", "b", "a", "c"]).columns()["appeal_correct"]
-    for name in ("verdict_correct", "appeal_correct"):
+    known = make_docket(truth=["a", "b", "a", "c"]).columns()["correct"]
+    for name in ("first_correct", "correct"):
         assert docket.columns()[name][[1, 3]].tolist() == [None, None]
-    assert docket.columns()["appeal_correct"][0] is bool(known[0])
+    assert docket.columns()["correct"][0] is bool(known[0])
     pytest.importorskip("pandas")
     frame = docket.to_frame("pandas")
-    assert frame["appeal_correct"].isna().tolist() == [False, True, False, True]
-    assert frame["appeal_correct"][0] == known[0]
+    assert frame["correct"].isna().tolist() == [False, True, False, True]
+    assert frame["correct"][0] == known[0]
 
 
 def test_nan_beside_texts_alone_is_not_known_either():
     docket = make_docket(truth=["a", float("nan"), "a", "c"]).columns()
-    assert docket["appeal_correct"][1] is None
+    assert docket["correct"][1] is None
 
 
 def test_class_numbers_are_no_truth_of_named_classes():

@@ -105,7 +105,7 @@ def check_everything(estimator, data, folder):
         assert each.classes_.tolist() == ["ann", "bob", "eve"]
         assert len(each.transduction_) == len(X)
         if hasattr(each, "docket"):
-            assert len(each.docket()["verdict"]) == len(X)
+            assert len(each.docket()["first_label"]) == len(X)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: repr(e).replace("\n", ""))

@@ -13,7 +13,6 @@ from appellate.evidence.likelihood import Evidence
 from appellate.io import load_model, save_model
 from appellate.methods.jury.explanation import find_similar
 from appellate.methods.testimony import rounds
-from appellate.methods.testimony.rounds import repeated
 from appellate.numerics.kernels import GaussianKernel
 
 
@@ -176,7 +175,7 @@ def test_the_last_part_takes_away_what_shared_errors_repeat():
         if not count:
             continue
         count += 1  # the features may repeat the errors of the answers
-        share = repeated(np.array([float(count)]), model.shared_errors_)[0, 0]
+        share = 1 + model.shared_errors_ * (count - 1)
         total = np.sum([part.values for part in parts], axis=0)
         expected = total / share - total
         assert last.name == "annotators err together"

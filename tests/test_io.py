@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import itertools
 import json
-import os
 import pickle
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
@@ -520,57 +517,8 @@ def test_hostile_descriptions_are_refused(content, victim):
         load_model(victim)
 
 
-# -- interrupted -------------------------------------------------------------------------------
-
-
-def save_and_die(model, folder, step):
-    """Save in a process of its own that is killed before its step-th change of the disk."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    count = itertools.count(1)
-
-    def dying(function):
-        def call(*args, **options):
-            if next(count) == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **options)
-
-        return call
-
-    steps = [(os, "replace"), (os, "fsync"), (os, "unlink"), (os, "mkdir"), (Path, "open")]
-    for owner, name in steps:
-        setattr(owner, name, dying(getattr(owner, name)))
-    try:
-        save_model(model, folder)
-    finally:
-        os._exit(0)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the test forks")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize("again", [False, True])
-def test_killed_at_any_step_a_whole_model_is_there(again, tmp_path, monkeypatch):
-    """The models are packed once: only the steps on the disk are in question."""
-    old, new = (make_base("sure").fit([[0.0], [1.0]], [name, "b"]) for name in ("old", "new"))
-    packed = {id(model): models._pack(models._import_skops(), model) for model in (old, new)}
-    monkeypatch.setattr(models, "_pack", lambda skops, model: packed[id(model)])
-    found = []
-    for step in itertools.count(1):
-        folder = tmp_path / str(step)
-        if again:
-            save_model(old, folder)
-        status = save_and_die(new, folder, step)
-        if again or status == 0 or (folder / "meta.json").exists():
-            found.append(load_model(folder).classes_[-1])
-        save_model(old, folder)  # the next run works
-        assert (folder / "model.skops").read_bytes() == packed[id(old)]
-        assert read_meta(folder)["classes"][-1] == "old"
-        assert len(os.listdir(folder)) == 2
-        if status == 0:
-            break
-    assert step > 4
-    assert set(found) == ({"old", "new"} if again else {"new"})
+# -- small and quick ---------------------------------------------------------------------------
+# Killed at any step: tests/crash.
 
 
 def test_encoders_of_tables_are_saved_in_little_room(tmp_path):

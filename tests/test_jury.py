@@ -7,11 +7,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from appellate import (
@@ -49,7 +51,8 @@ from appellate.testing import make_clusters, parametrize_with_pll_checks
 from tests.problems import random_candidates
 
 SEED = 0
-needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+TORCH = find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(not TORCH, reason="torch is not installed")
 SMALL_FOREST = RandomForestRegressor(5, min_samples_leaf=2)
 ESTIMATORS = [
     JuryClassifier("kernel"),
@@ -570,9 +573,9 @@ def test_docket_and_history():
     X, candidates, truth, _ = make_bags(spread=2.0)
     jury = JuryClassifier("kernel", random_state=0).fit(X, candidates)
     docket = jury.docket(output="dict", truth=truth)
-    np.testing.assert_array_equal(docket["verdict"], jury.verdict_)
-    np.testing.assert_array_equal(docket["appeal"], jury.transduction_)
-    np.testing.assert_array_equal(docket["outcome"] == "overturned", jury.overturned_)
+    np.testing.assert_array_equal(docket["first_label"], jury.verdict_)
+    np.testing.assert_array_equal(docket["label"], jury.transduction_)
+    np.testing.assert_array_equal(docket["outcome"] == "changed", jury.overturned_)
     assert jury.overturned_.any()
     assert len(jury.label_history_) == jury.n_iter_ + 1
     Q = jury.verdict_confidence_
@@ -582,7 +585,7 @@ def test_docket_and_history():
 @pytest.mark.parametrize(
     "members",
     ["kernel", [SMALL_FOREST, SoftLabelClassifier(LogisticRegression()), SUREClassifier()]]
-    + [["network"]] * (find_spec("torch") is not None),
+    + [["network"]] * TORCH,
 )
 def test_saved_and_loaded(data, members, tmp_path):
     X, candidates, _ = data
@@ -591,6 +594,37 @@ def test_saved_and_loaded(data, members, tmp_path):
     np.testing.assert_array_equal(same.predict_proba(X), jury.predict_proba(X))
     assert same.criterion_ == jury.criterion_
     assert same.weights_ == jury.weights_
+
+
+@pytest.mark.parametrize(
+    "members", ["kernel", [SMALL_FOREST, SUREClassifier()]] + [["network"]] * TORCH
+)
+@pytest.mark.parametrize("landmarks", [None, 40])
+def test_sparse_rows_give_what_dense_rows_give(data, members, landmarks, tmp_path):
+    X, candidates, _ = data
+    X = np.where(np.abs(X) > 0.8, X, 0.0)
+    way = "exact" if landmarks is None else "nystroem"
+    kernel = GaussianKernel(approximation=way, n_landmarks=landmarks)
+    jury = JuryClassifier(members, kernel=kernel, n_folds=3, max_rounds=3, random_state=0)
+    assert get_tags(jury).input_tags.sparse
+    dense = clone(jury).fit(X, candidates)
+    sparse = clone(jury).fit(sp.csr_array(X), candidates)
+    same = load_model(save_model(sparse, tmp_path / "model"))
+    np.testing.assert_allclose(sparse.confidence_, dense.confidence_, atol=1e-8)
+    np.testing.assert_array_equal(sparse.transduction_, dense.transduction_)
+    expected = dense.predict_proba(X)
+    for rows in (X, sp.csr_array(X), sp.coo_matrix(X)):
+        for fitted in (sparse, same):
+            np.testing.assert_allclose(fitted.predict_proba(rows), expected, atol=1e-8)
+            np.testing.assert_array_equal(fitted.predict(rows), dense.predict(X))
+    np.testing.assert_allclose(dense.predict_proba(sp.csr_array(X)), expected, atol=1e-8)
+
+
+def test_sparse_rows_of_a_forest_that_do_not_fit_are_refused(data, monkeypatch):
+    X, candidates, _ = data
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match="members='kernel'"):
+        JuryClassifier([SMALL_FOREST]).fit(sp.csr_array(X), candidates)
 
 
 def test_calibration_of_new_rows():

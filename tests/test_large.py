@@ -14,13 +14,16 @@ from appellate import (
     AGGDClassifier,
     GaussianKernel,
     LALOClassifier,
+    LaplacianKernel,
     PartnerClassifier,
     PLCLClassifier,
     PLCPClassifier,
     PLKNNClassifier,
     PLSVMClassifier,
     SUREClassifier,
+    make_base,
 )
+from appellate.methods import registry
 from appellate.numerics import memory
 
 BASES = [
@@ -30,6 +33,10 @@ BASES = [
     PLCLClassifier(),
     PLKNNClassifier(),
     PLSVMClassifier(random_state=0),
+]
+
+KERNEL_BASES = [
+    each.name for each in registry.BASES if "kernel" in make_base(each.name).get_params()
 ]
 
 
@@ -52,6 +59,26 @@ def coupled(base, kernel):
     if hasattr(base, "kernel"):
         base.set_params(kernel=kernel)
     return PLCPClassifier(base, kernel=kernel)
+
+
+@pytest.mark.parametrize("name", KERNEL_BASES)
+@pytest.mark.parametrize("root", [False, True])
+def test_every_base_takes_a_laplacian_kernel_exact_and_as_features(name, root):
+    X, candidates, _ = make_problem(120)
+    whole = {"approximation": "nystroem", "n_landmarks": 120}
+    scores = []
+    for kernel in (
+        LaplacianKernel(root=root, approximation="exact"),
+        LaplacianKernel(root=root, **whole),
+        GaussianKernel(root=root, approximation="exact"),
+    ):
+        seed = {"random_state": 0} if name in ("ecoc", "svm") else {}
+        model = make_base(name, kernel=kernel, **seed).fit(X, candidates)
+        scores.append(model.decision_function(X[::3] + 0.1))
+    # LinearSVC shrinks the bias, so that PL-ECOC depends on the origin of its features.
+    near = 0.02 if name == "ecoc" else 1e-3
+    np.testing.assert_allclose(scores[1], scores[0], atol=near * np.abs(scores[0]).max())
+    assert np.abs(scores[2] - scores[0]).max() > 1e-2 * np.abs(scores[0]).max()
 
 
 @pytest.mark.parametrize("base", BASES, ids=lambda b: type(b).__name__)

@@ -91,17 +91,17 @@ def test_titles_name_sample_labels_and_truth(model, truth, figure):
     (panel,) = plot_trajectories(model, row, truth=truth, ids=ids, figure=figure)
     title = title_of(panel)
     assert f"sample photo-{row}" in title
-    assert f"verdict {model.verdict_[row]}" in title
-    assert f"appeal {model.transduction_[row]}" in title
-    truth_is_drawn = f"{truth[row]} (true)" in title or f"truth {truth[row]}" in title
+    assert f"first label {model.verdict_[row]}" in title
+    assert f"final label {model.transduction_[row]}" in title
+    truth_is_drawn = f"{truth[row]} (true)" in title or f"true label {truth[row]}" in title
     assert truth_is_drawn
 
 
-def test_an_upheld_verdict_stands_beside_its_rival(model, figure):
+def test_an_unchanged_label_is_shown_with_the_next_candidate(model, figure):
     row = int(np.flatnonzero(~model.overturned_ & (model.candidates_.sum(axis=1) > 1))[0])
     (panel,) = plot_trajectories(model, row, figure=figure)
     assert len(lines_of(panel)) == 4
-    assert "rival" in title_of(panel)
+    assert "next candidate" in title_of(panel)
 
 
 def test_a_single_candidate_has_one_label(model, figure):

@@ -10,7 +10,7 @@ import pytest
 
 import appellate
 from appellate import NoteWarning
-from appellate._added import ADDED, RENAMED, RENAMED_OUTCOMES
+from appellate._added import ADDED
 from appellate.rectification.fitting import tell_rounds
 from appellate.rectification.preparation import prepare_table
 from appellate.rectification.run import label_items
@@ -305,7 +305,7 @@ def test_methods_bases_and_settings(plain):
         ({"method": "magic"}, "none of auto, jury"),
         ({"base": "nope"}, "Unknown base classifier 'nope'"),
         ({"method": "jury", "base": "knn"}, "is for method 'plcp'"),
-        ({"settings": {"colour": 3}}, "Invalid parameter 'colour'"),
+        ({"settings": {"colour": 3}}, "JuryClassifier has no setting 'colour'"),
         ({"order": "cat,dog", "method": "plcp"}, "uses order= only with a cost"),
         ({"cost": "absolute"}, "needs an order"),
         ({"cost": "absolute", "order": "cat,dog"}, "lacks labels of the table: 'cow'"),
@@ -697,6 +697,30 @@ def test_an_order_of_words_reaches_the_jury_and_is_reported():
     assert errors[0] < errors[1]
 
 
+@quiet
+@pytest.mark.parametrize(("similar", "verb"), [(True, "look"), (False, "do not look")])
+def test_a_run_and_its_page_say_whether_false_candidates_look_like_their_row(
+    similar, verb, tmp_path
+):
+    from appellate.review.page import read_page
+
+    rng = np.random.RandomState(0)
+    truth = rng.randint(4, size=240)
+    others = (truth + rng.randint(1, 4, size=240)) % 4
+    X = 3.0 * np.eye(4)[truth] + 2.0 * similar * np.eye(4)[others] + rng.normal(size=(240, 4))
+    names = np.array(["ash", "elm", "fir", "oak"])
+    table = {f"x{i}": X[:, i] for i in range(4)}
+    table["tree"] = [f"{names[a]}|{names[b]}" for a, b in zip(truth, others, strict=True)]
+    run = appellate.rectify(table, candidates="tree", method="jury", random_state=0)
+    number = f"{run.model[-1].resemblance_:.2f}".removeprefix("0")
+    sentence = f"False candidates {verb} like their row (resemblance {number})."
+    assert sentence in run.scores["found"]
+    assert sentence in run.summary()
+    page = run.save(tmp_path / "o") / "docket.html"
+    assert read_page(page)["found"] == run.scores["found"]
+    assert f"<li>{sentence}</li>" in page.read_text(encoding="utf-8")
+
+
 # -- names of columns -----------------------------------------------------------------------
 
 
@@ -716,26 +740,11 @@ def test_a_run_does_not_learn_from_columns_that_a_run_added(plain):
     assert {roles.ignore[name] for name in added} == {"the result of an earlier run"}
 
 
-def test_folders_of_an_earlier_version_are_read_with_the_new_column_names(plain, tmp_path):
+def test_a_folder_of_an_earlier_version_is_refused_with_a_message(plain, tmp_path):
     _, table, _ = plain
-    run = appellate.rectify(table, candidates="maybe")
-    folder = run.save(tmp_path / "run")
-    former = {new: old for old, new in RENAMED.items()}
-    outcomes = {new: old for old, new in RENAMED_OUTCOMES.items()}
+    folder = appellate.rectify(table, candidates="maybe").save(tmp_path / "run")
+    former = {"first_label": "verdict", "label": "appeal", "confidence": "appeal_confidence"}
     docket = pd.read_parquet(folder / "docket.parquet").rename(columns=former)
-    docket["outcome"] = docket["outcome"].replace(outcomes)
     docket.to_parquet(folder / "docket.parquet")
-    suggested = pd.read_csv(folder / "suggested.csv").rename(columns=former)
-    suggested.to_csv(folder / "suggested.csv", index=False)
-    document = json.loads((folder / "run.json").read_text())
-    scores = document["scores"]
-    scores["outcomes"] = {outcomes.get(name, name): n for name, n in scores["outcomes"].items()}
-    (folder / "run.json").write_text(json.dumps(document))
-
-    loaded = appellate.load(folder)
-    assert loaded.docket["label"].tolist() == run.docket["label"].tolist()
-    assert loaded.docket["outcome"].tolist() == run.docket["outcome"].tolist()
-    assert loaded.suggest(5)["first_label"].tolist() == run.suggest(5)["first_label"].tolist()
-    assert loaded.scores["outcomes"] == run.scores["outcomes"]
-    assert loaded.summary() == run.summary()
-    assert loaded.effort().equals(run.effort())
+    with pytest.raises(ValueError, match=r"was written by an earlier version.* Run rectify again"):
+        appellate.load(folder)

@@ -27,24 +27,21 @@ from appellate.methods.testimony.features import (
 from appellate.methods.testimony.functions import find_functions, one_sided_labels
 from appellate.methods.testimony.people import (
     Expectation,
-    confusions,
     count_votes,
     estimate_annotators,
-    expected_confusions,
     incidence,
     log_likelihoods,
     number_opinions,
-    person_counts,
     sample_opinions,
     set_rates,
 )
 from appellate.methods.testimony.rounds import (
     EXPECTATIONS,
     AnswerTable,
+    Scores,
     audit_temperature,
     find_shared_errors,
     fit_crowd,
-    repeated,
     run_crowd_rounds,
     weigh_by_held_out,
 )
@@ -79,8 +76,7 @@ def vote_shares(answers):
 
 
 def people(answers, q, *, ordered=False):
-    N = person_counts(incidence(answers), q)
-    return confusions(N, expected_confusions(N, ordered=ordered))
+    return estimate_annotators(answers, incidence(answers), q, ordered).confusion
 
 
 # -- the same, written again in loops ---------------------------------------------------------
@@ -146,13 +142,9 @@ def plain_em(table, l, expectation, rounds=9):
     return theta, L, np.log(frequency)
 
 
-def whole_table(answers):
+def whole_table(answers, regressions=None, ridge=None):
     votes, total = count_votes(answers)
-    return AnswerTable(answers, None, (), votes, total, None, False)
-
-
-def rounds_alone(table, expectation, rounds):
-    return run_crowd_rounds(table, expectation, rounds=rounds)
+    return AnswerTable(answers, None, (), votes, total, None, False, regressions, ridge)
 
 
 def test_confusions_are_the_formulas():
@@ -225,18 +217,14 @@ def test_models_are_weighed_by_held_out_answers_against_loops():
             )
             p = np.exp(evidence / (1 + shared * (m - 1)) + prior)
             fit[s] += np.log(p @ chance / p.sum())
-    found, shared = weigh_by_held_out(
-        whole,
-        lambda part, expectation, rounds: run_crowd_rounds(part, expectation, rounds=rounds),
-        False,
-    )
+    found, shared = weigh_by_held_out(whole)
     np.testing.assert_allclose(found, weights, rtol=1e-6)
     assert shared == grid[fit.argmax()]
     fits = [plain_em(table, 3, expectation) for expectation in EXPECTATIONS]
     theta, L, prior = (
         sum(w * fit[at] for w, fit in zip(weights, fits, strict=True)) for at in range(3)
     )
-    p = np.exp(L / repeated(whole.total, shared) + prior)
+    p = np.exp(L / (1 + shared * (whole.total - 1))[:, None] + prior)
     reported = fit_crowd(whole.people)
     np.testing.assert_allclose(reported.posterior, p / p.sum(axis=1, keepdims=True), atol=1e-6)
     np.testing.assert_allclose(reported.confusion, theta, atol=1e-6)
@@ -248,9 +236,9 @@ def test_held_out_answers_tell_what_annotators_confuse():
     truth = np.random.default_rng(0).integers(4, size=600)
     options = {"accuracy": 0.6, "n_answers": 5, "n_people": 20, "random_state": 0}
     alike = whole_table(make_crowd(truth, **options).answers)
-    assert weigh_by_held_out(alike, rounds_alone, False)[0].argmax() == 0
+    assert weigh_by_held_out(alike)[0].argmax() == 0
     confused = whole_table(make_crowd(truth, confusion=0.9, **options).answers)
-    weights = weigh_by_held_out(confused, rounds_alone, False)[0]
+    weights = weigh_by_held_out(confused)[0]
     assert weights.argmax() == 1
     assert weights[0] < 0.05
 
@@ -410,7 +398,7 @@ def test_people_and_rows_may_be_permuted():
     rng = np.random.default_rng(0)
     rows, order = rng.permutation(150), rng.permutation(6)
     fits = [
-        run_crowd_rounds(whole_table(read(part, 3)), EXPECTATIONS[2], Regressions(Z, 3), 0.5)
+        run_crowd_rounds(whole_table(read(part, 3), Regressions(Z, 3), 0.5), EXPECTATIONS[2])
         for part, Z in ((table, X), (table[rows][:, order], X[rows]))
     ]
     p, other = (fit.scores.posterior(0.4) for fit in fits)
@@ -692,7 +680,10 @@ def test_a_good_model_is_a_good_witness():
 
 
 def test_small_pieces():
-    np.testing.assert_allclose(repeated(np.array([0.0, 1.0, 4.0]), 0.4), [[1], [1], [2.2]])
+    evidence = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    flat = Scores(evidence, 0.0, np.array([0.5, 0.0]), np.array([0.0, 1.0, 4.0])).posterior(0.4)
+    scores = np.array([1.5, 1.5, 1 / 2.2 + 0.5])  # of the first label over the second
+    np.testing.assert_allclose(flat[:, 0], sigmoid(scores), rtol=1e-12)
     shares = majority_vote([["a", "b"], [None, None], ["a", "a"]])
     assert shares.tolist() == [[0.5, 0.5], [0.5, 0.5], [1, 0]]
 
@@ -1010,7 +1001,7 @@ def test_frames_go_in_and_come_out(library):
     docket = model.docket(truth=names[truth])
     assert type(docket).__module__.startswith(library)
     assert list(docket.columns)[-4:] == ["runner_up", "runner_up_confidence", "suspicion", "votes"]
-    assert set(docket["outcome"]) <= {"upheld", "overturned", "outside the answers"}
+    assert set(docket["outcome"]) <= {"unchanged", "changed", "outside the answers"}
     assert model.annotators_["person"].tolist() == [f"w{j}" for j in range(6)]
     assert model.annotators_["confusion"].shape == (6, 3, 3)
 
@@ -1163,7 +1154,7 @@ def test_first_labels_changes_and_ties_are_left():
     truth, table = crowd(n=200, accuracy=0.4, share=0.4)
     model = TestimonyClassifier().fit(features(truth, 3), read(table, 3))
     docket = model.docket(output="dict")
-    np.testing.assert_array_equal(model.verdict_, docket["verdict"])
+    np.testing.assert_array_equal(model.verdict_, docket["first_label"])
     np.testing.assert_array_equal(model.overturned_, model.verdict_ != model.transduction_)
     assert model.overturned_.any()
     assert model.n_ties_ == 0
@@ -1190,7 +1181,7 @@ def test_the_margin_is_the_lead_over_the_runner_up_among_all_labels():
     for within in (False, True):
         model = TestimonyClassifier(within_answers=within).fit(X, as_answers(answers))
         docket = model.docket(output="dict")
-        lead = docket["appeal_confidence"] - docket["runner_up_confidence"]
+        lead = docket["confidence"] - docket["runner_up_confidence"]
         np.testing.assert_allclose(docket["margin"], lead, atol=1e-12)
         assert docket["margin"][docket["n_candidates"] == 1].max() < 1
         assert (docket["margin"] < 0).any() == within, "the likeliest label may be nobody's answer"

@@ -4,7 +4,7 @@ Run ``python docs/images/make_docket.py`` with ``appellate[cli,io,plot,report,ta
 and Chromium installed. It writes ``docket.png``, a drawing of a few rows of PL-KNN with a partner,
 and ``page-light.png``, ``page-dark.png`` and ``page-phone.png``, the page that ``appellate demo``
 leaves, as a browser shows it. The rows of the drawing are not picked by hand: they are the first
-three overturned verdicts and the first upheld one of the docket, in its own order.
+three changed labels and the first unchanged one of the docket, in its own order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DIGIT, SAMPLE, SET, LABELS, OUTCOME, BEFORE, AFTER, TRUTH = 6.5, 13, 22, 47, 59.
 BAR = 7.5
 NOTE = (
     "Handwritten digits; on average {share:.0f} of 10 labels are candidates. The model never saw "
-    "the truth. First rows of each outcome, as they come."
+    "the true labels. First rows of each outcome, as they come."
 )
 
 
@@ -108,7 +108,7 @@ def draw_docket(model: PLCPClassifier, data: Bunch) -> None:
 
 def choose(docket: dict[str, Any]) -> list[int]:
     """Rows of the picture, by the rule above."""
-    overturned = docket["outcome"] == "overturned"
+    overturned = docket["outcome"] == "changed"
     return [*np.flatnonzero(overturned)[:3].tolist(), *np.flatnonzero(~overturned)[:1].tolist()]
 
 
@@ -118,12 +118,12 @@ def draw_heading(axes: Axes) -> None:
     y = TOP / 2 + 0.4
     axes.text(SAMPLE, y, "sample", **style)
     axes.text(SET, y, "candidates", **style)
-    axes.text(LABELS - 3.5, y, "verdict", **style | {"ha": "center", "color": VERDICT})
-    axes.text(LABELS + 3.5, y, "appeal", **style | {"ha": "center", "color": APPEAL})
+    axes.text(LABELS - 3.5, y, "first", **style | {"ha": "center", "color": VERDICT})
+    axes.text(LABELS + 3.5, y, "final", **style | {"ha": "center", "color": APPEAL})
     axes.text(OUTCOME, y, "outcome", **style | {"ha": "center"})
     axes.text(BEFORE, y, "base alone", **style)
-    axes.text(AFTER, y, "after appeal", **style)
-    axes.text(TRUTH, y, "truth", **style | {"ha": "center"})
+    axes.text(AFTER, y, "with partner", **style)
+    axes.text(TRUTH, y, "true", **style | {"ha": "center"})
 
 
 def draw_row(
@@ -132,7 +132,7 @@ def draw_row(
     """Draw one sample: picture, labels, outcome and confidences."""
     middle = top + ROW / 2
     draw_line(axes, top)
-    verdict, appeal, truth = (int(docket[name][row]) for name in ("verdict", "appeal", "truth"))
+    verdict, appeal, truth = (int(docket[name][row]) for name in ("first_label", "label", "truth"))
 
     half = ROW / 2 - 0.7
     axes.imshow(
@@ -185,13 +185,13 @@ def draw_candidates(axes: Axes, y: float, candidates: Any, verdict: int, appeal:
 
 def draw_outcome(axes: Axes, y: float, outcome: str) -> None:
     """Draw the outcome as a chip."""
-    back, front = (OVERTURNED, "white") if outcome == "overturned" else (FAINT, INK)
+    back, front = (OVERTURNED, "white") if outcome == "changed" else (FAINT, INK)
     axes.add_patch(rounded(OUTCOME - 5.1, y - 1.7, 10.2, 3.4, back, radius=1.7))
     axes.text(OUTCOME, y, outcome, ha="center", va="center", size=7.6, color=front, weight="bold")
 
 
 def draw_bars(axes: Axes, x: float, y: float, confidence: Any, labels: list[int]) -> None:
-    """Draw the confidence in the verdict's and in the appeal's label as bars."""
+    """Draw the confidence in the first and in the final label as bars."""
     pairs = zip(labels, (VERDICT, APPEAL) if len(labels) == 2 else (APPEAL,), strict=True)
     for position, (label, color) in enumerate(pairs):
         middle = y + 2.9 * (position - (len(labels) - 1) / 2)
@@ -203,7 +203,7 @@ def draw_bars(axes: Axes, x: float, y: float, confidence: Any, labels: list[int]
 
 
 def draw_truth(axes: Axes, y: float, truth: int, *, right: bool) -> None:
-    """Write the true label, and whether the appeal found it."""
+    """Write the true label, and whether the final label equals it."""
     axes.text(TRUTH - 1, y, truth, ha="center", va="center", size=12, color=INK, weight="bold")
     mark, color = ("\N{CHECK MARK}", "#1A7F37") if right else ("\N{BALLOT X}", "#CF222E")
     axes.text(TRUTH + 1.8, y, mark, ha="center", va="center", size=10, color=color)

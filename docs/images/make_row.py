@@ -41,7 +41,7 @@ def main() -> None:
 
 def choose(docket: Any) -> int:
     """Return the row of the picture, by the rule above."""
-    rescued = ~docket["verdict_correct"].astype(bool) & docket["appeal_correct"].astype(bool)
+    rescued = ~docket["first_correct"].astype(bool) & docket["correct"].astype(bool)
     return int(np.flatnonzero(rescued & (docket["n_candidates"] <= MOST))[0])
 
 
@@ -62,10 +62,10 @@ def draw(run: appellate.Rectification, pictures: list[Any], row: int) -> Figure:
     for place, near in enumerate(why.neighbors[:6]):
         x, y = 0.675 + 0.108 * (place % 3), 0.5 - 0.42 * (place // 3)
         show(figure.add_axes((x, y, 0.07, 0.27)), pictures[near.row])
-        colour = FINAL if near.label == item["appeal"] else SOFT
+        colour = FINAL if near.label == item["label"] else SOFT
         figure.text(x + 0.078, y + 0.12, str(near.label), color=colour, size=12, weight="bold")
     figure.text(
-        0.27, 0.03, f"first label {item['verdict']}, final label {item['appeal']}: correct",
+        0.27, 0.03, f"first label {item['first_label']}, final label {item['label']}: correct",
         color=GOOD, size=10, weight="bold",
     )  # fmt: skip
     return figure
@@ -82,16 +82,16 @@ def draw_candidates(axes: Axes, labels: list[str], shares: dict[str, float], ite
     """Draw one bar per candidate: its confidence; the first label is marked."""
     places = range(len(labels))
     values = [shares[label] for label in labels]
-    colours = [FINAL if label == item["appeal"] else LINE for label in labels]
+    colours = [FINAL if label == item["label"] else LINE for label in labels]
     axes.barh(places, values, color=colours, height=0.62)
     for place, (label, value) in enumerate(zip(labels, values, strict=True)):
         share = f"{value:.0%}" if value >= 0.005 else "<1%"
-        text = share + (" (first label)" if label == item["verdict"] else "")
+        text = share + (" (first label)" if label == item["first_label"] else "")
         inside = value > 0.75
         axes.text(
             value - 0.02 if inside else value + 0.02, place, text, va="center",
             ha="right" if inside else "left", size=9,
-            color="white" if inside else FIRST if label == item["verdict"] else SOFT,
+            color="white" if inside else FIRST if label == item["first_label"] else SOFT,
         )  # fmt: skip
     axes.set_yticks(places, labels, size=12, color=INK)
     axes.set(xlim=(0, 1), xticks=[], ylim=(len(labels) - 0.4, -0.6))

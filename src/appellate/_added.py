@@ -19,18 +19,9 @@ ADDED = {
     "outcome": "``changed``, ``unchanged``, ``reviewed``, ``excluded``, ``unanswered`` or "
     "``outside the answers``",
 }
-#: Names by which a docket of a classifier calls the columns of a docket of a run.
-RENAMED = {
-    "verdict": "first_label",
-    "appeal": "label",
-    "verdict_confidence": "first_confidence",
-    "appeal_confidence": "confidence",
-    "round": "since_round",
-    "verdict_correct": "first_correct",
-    "appeal_correct": "correct",
-}
-#: The same for the values of ``outcome``.
-RENAMED_OUTCOMES = {"upheld": "unchanged", "overturned": "changed"}
+#: Columns of a docket that hold labels and how confident they are.
+LABELS = ("first_label", "label", "first_confidence", "confidence", "margin", "since_round")
+SCORED = ("first_correct", "correct")
 #: Columns that earlier versions added.
 FORMERLY_ADDED = ("margin", "evidence")
 #: Titles that only a run gives, and those that every run gives.
@@ -43,23 +34,21 @@ FORMER_PREFIX = "appeal_"
 OUTCOMES = frozenset(
     {
         *("changed", "unchanged", "reviewed", "excluded", "outside the answers", "unanswered"),
-        *RENAMED_OUTCOMES,
+        *("upheld", "overturned"),
     }
 )
 
 
 def plain_columns(docket: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the columns of a classifier's docket by their names in a run; NaN becomes None.
+    """Return the columns of a docket as lists; NaN becomes None.
 
     Examples
     --------
     >>> import numpy as np
-    >>> plain_columns({"appeal": np.array(["a"]), "outcome": np.array(["upheld"])})
-    {'label': ['a'], 'outcome': ['unchanged']}
+    >>> plain_columns({"label": np.array(["a"]), "suspicion": np.array([np.nan])})
+    {'label': ['a'], 'suspicion': [None]}
     """
-    found: dict[str, list[Any]] = {
-        RENAMED.get(name, name): [None if value != value else value for value in column.tolist()]
+    return {
+        name: [None if value != value else value for value in column.tolist()]
         for name, column in docket.items()
     }
-    found["outcome"] = [RENAMED_OUTCOMES.get(each, each) for each in found["outcome"]]
-    return found

@@ -42,7 +42,7 @@ class Format:
     @property
     def read(self) -> Callable[[Any], Any]:
         """The function that reads."""
-        return resolve_name(self.home)  # type: ignore[no-any-return]
+        return resolve_name(self.home)
 
 
 #: All formats. If a folder holds files of several formats, the first of them counts.

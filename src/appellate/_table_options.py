@@ -395,33 +395,54 @@ def takes_options(group: type) -> Callable[[Decorated], Decorated]:
 
 #: Options of `rectify` and of other commands that are no options of a table.
 _FURTHER = ("base", "cost", "decisions", "method", "order", "random_state", "tool")
+_VALUE = r"'[^']*'|\"[^\"]*\"|-?[\w.]*\w|\[[^\]]*\]|\([^)]*\)"
 
 
 @cache
-def _named_options() -> re.Pattern[str]:
-    names = "|".join((*options_in(TableOptions), *_FURTHER))
-    return re.compile(rf"(?<![\w-])(settings|{names})=(?:\{{'(\w+)': (\w+)\}}|(?=(\S?)))")
+def _named_parameters(names: tuple[str, ...]) -> re.Pattern[str]:
+    words = "|".join(sorted(names, key=len, reverse=True))
+    return re.compile(
+        rf"(?<![\w-])(?P<name>{words})=(?:\{{'(?P<key>\w+)': (?P<set>\w+)\}}|(?P<value>{_VALUE}))?"
+        rf"|The '(?P<checked>{words})' parameter of [\w.]+ (?=must)"
+    )
 
 
-def as_typed(message: str) -> str:
-    """Return a message that names options as Python does with the names of a terminal.
+def with_options(message: str, options: Mapping[str, str] | None = None) -> str:
+    """Return a message that names parameters as Python does with the options of a terminal.
 
     All messages of the library write ``name=`` for a parameter, and ``name='value'`` with a value.
     Commands pass what they print of them through this function.
 
+    Parameters
+    ----------
+    message : str
+        What the library says.
+    options : mapping of str to str, default=None
+        Options of the command that runs, by the names of their parameters, as they were typed.
+        Those of a table and of `appellate.rectify` need not be named.
+
     Examples
     --------
-    >>> as_typed("Name it with candidates=, or give separator=';'.")
+    >>> with_options("Name it with candidates=, or give separator=';'.")
     "Name it with --candidates, or give --separator ';'."
-    >>> as_typed("Leave model_probabilities= out. Use settings={'max_rounds': 3}.")
+    >>> with_options("Leave model_probabilities= out. Use settings={'max_rounds': 3}.")
     'Leave --model-probabilities out. Use --set max_rounds=3.'
+    >>> with_options("flip_probability=2 is not a probability.", {"flip_probability": "--flip"})
+    '--flip 2 is not a probability.'
     """
+    known = {
+        name: f"--{name.replace('_', '-')}" for name in (*options_in(TableOptions), *_FURTHER)
+    }
+    known |= {"settings": "--set"} | dict(options or {})
 
     def typed(match: re.Match[str]) -> str:
-        name, setting, value, following = match.groups()
-        if setting:
-            return f"--set {setting}={value}"
-        word = "set" if name == "settings" else name.replace("_", "-")
-        return f"--{word} " if re.match(r"[\w'\"]", following or "") else f"--{word}"
+        word = known[match["checked"] or match["name"]]
+        if match["checked"]:
+            return f"{word} "
+        if match["key"]:
+            return f"{word} {match['key']}={match['set']}"
+        value = match["value"]
+        # A flag has no value in a terminal.
+        return word if value in (None, "True") else f"{word} {value}"
 
-    return _named_options().sub(typed, message)
+    return _named_parameters(tuple(known)).sub(typed, message)

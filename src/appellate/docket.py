@@ -60,18 +60,18 @@ class Docket:
     id                  name of the sample
     candidates          its candidate labels, joined by the separator
     n_candidates        how many they are
-    verdict             first label, by the base alone
-    appeal              final label, after mutual supervision
-    outcome             ``upheld`` or ``overturned`` (changed); a single candidate never changes
-    verdict_confidence  confidence of the base in the first label
-    appeal_confidence   confidence of the partner in the final label
+    first_label         label after the first round, for PLCP by the base alone
+    label               final label
+    outcome             ``unchanged`` or ``changed``; a single candidate never changes
+    first_confidence    confidence of the first label
+    confidence          confidence of the final label
     margin              its confidence minus that of the next candidate; 1 if there is none.
                         With a cost, how much more the next candidate is expected to cost, as a
-                        share of the largest cost; for 0/1 costs these are the same
-    round               last round in which the label changed; 0 if it never changed
+                        share of the largest cost; for 0/1 costs both are the same
+    since_round         last round in which the label changed; 0 if it never changed
     truth               (only with truth) the true label
-    verdict_correct     (only with truth) whether the first label is true; None if unknown
-    appeal_correct      (only with truth) the same of the final label
+    first_correct       (only with truth) whether the first label is true; None if unknown
+    correct             (only with truth) whether the final label is true; None if unknown
     ==================  ===============================================================
 
     Examples
@@ -80,7 +80,7 @@ class Docket:
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
     >>> docket = PLCPClassifier(SUREClassifier()).fit(X, y).docket(output="docket")
-    >>> int(docket.overturned.sum()), docket.columns()["appeal"][:2].tolist()
+    >>> int(docket.overturned.sum()), docket.columns()["label"][:2].tolist()
     (0, ['cat', 'cat'])
     """
 
@@ -142,7 +142,7 @@ class Docket:
     @cached_property
     def outcome(self) -> NDArray[Any]:
         """Outcome of every sample as in the table, (n,)."""
-        return np.where(self.overturned, "overturned", "upheld").astype(object)
+        return np.where(self.overturned, "changed", "unchanged").astype(object)
 
     @cached_property
     def margin(self) -> NDArray[Any]:
@@ -172,23 +172,23 @@ class Docket:
             "id": rows if self.ids is None else np.asarray(self.ids),
             "candidates": np.array(sets, dtype=object),
             "n_candidates": np.count_nonzero(self.candidates, axis=1),
-            "verdict": names[self.verdict],
-            "appeal": names[self.appeal],
+            "first_label": names[self.verdict],
+            "label": names[self.appeal],
             "outcome": self.outcome,
-            "verdict_confidence": self.verdict_confidence[rows, self.verdict],
-            "appeal_confidence": self.appeal_confidence[rows, self.appeal],
+            "first_confidence": self.verdict_confidence[rows, self.verdict],
+            "confidence": self.appeal_confidence[rows, self.appeal],
             "margin": self.margin,
-            "round": np.where(differs.any(axis=0), last + 1, 0),
+            "since_round": np.where(differs.any(axis=0), last + 1, 0),
         }
         if self.truth is not None:
             truth = table["truth"] = label_vector(self.truth)
             known = ~np.fromiter(map(is_missing, truth.tolist()), dtype=bool, count=n)
-            for label in ("verdict", "appeal"):
+            for name, label in (("first_correct", "first_label"), ("correct", "label")):
                 right = np.asarray(table[label] == truth, dtype=bool)
                 if not known.all():
                     right = right.astype(object)
                     right[~known] = None
-                table[f"{label}_correct"] = right
+                table[name] = right
         return table
 
     def to_frame(self, backend: str | None = None, *, separator: str = "|") -> Any:

@@ -42,9 +42,9 @@ __all__ = [
 ]
 
 _ROLES = {
-    "verdict": "label of the verdict",
-    "appeal": "label of the appeal",
-    "truth": "true label, if neither",
+    "verdict": "first label",
+    "appeal": "final label",
+    "truth": "true label",
     "rival": "next candidate",
 }
 _BASE: dict[str, Any] = {"linestyle": "-", "marker": "o", "markersize": 4.5}
@@ -699,7 +699,9 @@ def _entitle(panel: Axes, name: str, names: list[Any], roles: dict[int, str], tr
     labels: list[Artist] = []
     for j, role in roles.items():
         text = str(names[j])
-        text = f"{role} {shorten(text, _NAME_WIDTH, placeholder='...') or text[:_NAME_WIDTH]}"
+        text = (
+            f"{_ROLES[role]} {shorten(text, _NAME_WIDTH, placeholder='...') or text[:_NAME_WIDTH]}"
+        )
         text += " (true)" if names[j] == truth and role != "truth" else ""
         labels.append(TextArea(text, textprops={"color": BOTH[role], "size": 9}))
     title = TextArea(name, textprops={"color": INK, "size": 9.5, "weight": "bold"})

@@ -115,7 +115,9 @@ def test_a_file_of_costs(shirts):
     assert ">5 x 5 matrix<" in (shirts / "o" / "docket.html").read_text()
 
 
-def test_a_base_that_is_chosen_keeps_the_cost(shirts):
+def test_a_base_that_is_chosen_keeps_the_cost(shirts, monkeypatch):
+    monkeypatch.setattr("appellate.rectification.selection._BANDWIDTHS", (1.0,))
+    monkeypatch.setattr("appellate.rectification.selection._REGULARIZATIONS", (0.05,))
     assert rectify(shirts, "age", "--cost", "ordinal:15", "--base", "auto") == 0
     document = json.loads((shirts / "o" / "run.json").read_text())
     assert "cost='ordinal:15'" in document["settings"]["model"]

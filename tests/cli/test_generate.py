@@ -150,19 +150,19 @@ def test_numbers_in_groups(tmp_path):
     [
         (
             ["--strategy", "fixed", "--flip", "0.5"],
-            "strategy='fixed' does not read flip_probability; it reads n_false.",
+            "--strategy 'fixed' does not use --flip. Leave it out",
         ),
-        (["--flip", "1.5"], "flip_probability=1.5 is not a probability"),
-        (["--strategy", "hierarchical"], "strategy='hierarchical' needs groups"),
+        (["--flip", "1.5"], "--flip 1.5 is not a probability"),
+        (["--strategy", "hierarchical"], "--strategy hierarchical needs --super-class"),
         (
             ["--strategy", "hierarchical", "--groups", "cat"],
-            "groups names nothing for class 'car'",
+            "--groups lacks the class 'car', 'cow', 'dog'.",
         ),
         (
             ["--strategy", "hierarchical", "--groups", "a,b", "--groups", "a"],
             "in several --super-class options",
         ),
-        (["--min-candidates", "9"], "min_candidates=9 cannot be had"),
+        (["--min-candidates", "9"], "--min-candidates 9 is not possible"),
         (["--strategy", "unifrom"], "Did you mean 'uniform'?"),
         (["--truth", "species"], "no column 'species' (truth)"),
         (["--separator", "a"], "--separator 'a' is part of class 'car'"),
@@ -299,8 +299,8 @@ def test_a_crowd_one_row_an_answer_is_rectified(tmp_path, capsys):
     ("more", "message"),
     [
         (["--spammers", "0.3"], "--spammers is for annotators; add --answers"),
-        (["--answers", "3", "--flip", "0.3"], "--flip-probability is for candidate sets"),
-        (["--answers", "3", "--flip", "1"], "--flip-probability is for candidate sets"),
+        (["--answers", "3", "--flip", "0.3"], "--flip is for candidate sets"),
+        (["--answers", "3", "--flip", "1"], "--flip is for candidate sets"),
         (["--answers", "3", "--n-false", "1"], "--n-false is for candidate sets"),
         (["--answers", "3", "--strategy", "noisy"], "--strategy is for candidate sets"),
         (["--answers", "3", "--min-candidates", "2"], "--min-candidates is for candidate sets"),

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-from appellate._added import RENAMED_OUTCOMES
 from appellate.cli.app import run
 from appellate.datasets import load_labelme
 from appellate.io import load_model
@@ -76,7 +75,7 @@ def test_the_page_shows_the_labels_of_the_files(files, tmp_path):
     found = shown(page)
     for row in rows:
         label, _, outcome = found[row["id"]]
-        assert (label, RENAMED_OUTCOMES.get(outcome, outcome)) == (row["label"], row["outcome"])
+        assert (label, outcome) == (row["label"], row["outcome"])
     scores = json.loads((tmp_path / "o/run.json").read_text())["scores"]
     right = round(100 * scores["accuracy"]["rectified"], 1)
     assert page["summary"]["truth"]["appeal"] == right

@@ -98,7 +98,7 @@ def test_the_names_of_the_classes_do_not_matter(strategy, y, seed, names):
 def test_no_set_is_smaller_than_allowed(strategy, y, seed, fewest):
     limits = {"fixed": 3, "cooccurring": 2, "pairwise": 2, "hierarchical": 3, "noisy": 5}
     if fewest > limits.get(strategy, 6):
-        with pytest.raises(ValueError, match=f"min_candidates={fewest} cannot be had"):
+        with pytest.raises(ValueError, match=f"min_candidates={fewest} is not possible"):
             make(y, strategy, seed, min_candidates=fewest)
         return
     candidates = make(y, strategy, seed, min_candidates=fewest)
@@ -234,7 +234,7 @@ def test_scores_are_scaled_to_the_mean_or_refused(score, mean):
     matrix = np.column_stack([score, np.zeros(len(score))])  # two classes, the second is true
     positive = np.count_nonzero(score > 0) / len(score)
     if mean > positive * (1 + 1e-9):
-        with pytest.raises(ValueError, match=r"cannot be had: only a share"):
+        with pytest.raises(ValueError, match=r"is not possible: only a share"):
             scale_to_mean(matrix, mean)
         return
     chance = scale_to_mean(matrix, mean)
@@ -335,13 +335,13 @@ def test_the_door_reads_the_result():
         ([0, 1], {"random_state": "seed"}, ValueError, "'seed' cannot be used to seed"),
         ([0, 1], {"classes": [0]}, ValueError, "unknown class 1"),
         ([0, 1], {"classes": [0, 0, 1]}, ValueError, "duplicate 0"),
-        ([0, 1], {"min_candidates": 3}, ValueError, "min_candidates=3 cannot be had with 2"),
+        ([0, 1], {"min_candidates": 3}, ValueError, "min_candidates=3 is not possible with 2"),
         ([0, 1], {"min_candidates": 0}, ValueError, "number from 1 to 2"),
         ([0, 1], {"min_candidates": 1.5}, TypeError, "1.5 is not a whole number"),
         ([0, 1], {"strategy": "unifrom"}, ValueError, "Did you mean 'uniform'"),
         ([0, 1], {"flip_probabilty": 1}, TypeError, "Did you mean 'flip_probability'"),
         ([0, 1], {"flip_probability": 0, "min_candidates": 2}, ValueError, "at most 1"),
-        ([0, 1], {"n_false": 1}, ValueError, "'uniform' does not read n_false; it reads flip_"),
+        ([0, 1], {"n_false": 1}, ValueError, "'uniform' does not use n_false="),
     ],
 )
 def test_mistakes_are_named(y, options, error, message):
@@ -352,7 +352,12 @@ def test_mistakes_are_named(y, options, error, message):
 @pytest.mark.parametrize(
     ("y", "options", "error", "message"),
     [
-        ("abc", {"strategy": "fixed", "n_false": 3}, ValueError, "n_false=3 cannot be had with 3"),
+        (
+            "abc",
+            {"strategy": "fixed", "n_false": 3},
+            ValueError,
+            "n_false=3 is not possible with 3",
+        ),
         ("abc", {"strategy": "fixed", "n_false": -1}, ValueError, "from 0 to 2"),
         ("abc", {"strategy": "fixed", "n_false": True}, TypeError, "True is not a whole number"),
         ("ab", {"strategy": "cooccurring"}, ValueError, "two classes.*Set epsilon=1"),
@@ -360,13 +365,18 @@ def test_mistakes_are_named(y, options, error, message):
         ("abc", {"strategy": "cooccurring", "epsilon": 2}, ValueError, "epsilon=2 is not a prob"),
         ("abc", {"strategy": "pairwise", "partners": "ab"}, ValueError, "2 entries.*3 classes"),
         ("abc", {"strategy": "pairwise", "partners": "bbc"}, ValueError, "'b' is its own partner"),
-        ("abc", {"strategy": "pairwise", "partners": "bcz"}, ValueError, "unknown class 'z'"),
-        ("abc", {"strategy": "pairwise", "partners": {"a": "b"}}, ValueError, "for class 'b', 'c"),
-        ("abc", {"strategy": "hierarchical"}, ValueError, "needs groups"),
+        ("abc", {"strategy": "pairwise", "partners": "bcz"}, ValueError, "unknown class: 'z'"),
+        (
+            "abc",
+            {"strategy": "pairwise", "partners": {"a": "b"}},
+            ValueError,
+            "lacks the class 'b', 'c'",
+        ),
+        ("abc", {"strategy": "hierarchical"}, ValueError, "needs groups="),
         ("abc", {"strategy": "noisy", "eta": 7}, ValueError, "eta=7 is not a probability"),
         ("aa", {"strategy": "noisy"}, ValueError, "one class; without it"),
         ("abc", {"strategy": "noisy", "min_candidates": 3}, ValueError, "at most 2"),
-        ("abc", {"strategy": "instance_dependent"}, ValueError, "needs features X, or prob"),
+        ("abc", {"strategy": "instance_dependent"}, ValueError, "needs X="),
         ("abc", {"strategy": "set_first", "bag_size": 0}, ValueError, "not a number of rows"),
         ("abc", {"strategy": "set_first", "bags": [1, 1]}, ValueError, "2 entries.*3 rows"),
         ("abc", {"strategy": "set_first", "n_distractors": 3}, ValueError, "n_distractors=3"),
@@ -390,7 +400,7 @@ def test_what_cannot_be_had_is_an_error(y, options, error, message):
         ({"probabilities": np.eye(4)}, ValueError, r"shape \(4, 4\); \(4, 2\) is needed"),
         ({"probabilities": -np.ones((4, 2))}, ValueError, "negative in rows 0, 1, 2, 3"),
         ({"probabilities": np.zeros((4, 2))}, ValueError, "only a share of 0"),
-        ({"probabilities": np.ones((4, 2)), "X": np.eye(4)}, ValueError, "X would not be read"),
+        ({"probabilities": np.ones((4, 2)), "X": np.eye(4)}, ValueError, "leave X= out"),
     ],
 )
 def test_mistakes_with_features(options, error, message):

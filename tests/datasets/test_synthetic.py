@@ -93,7 +93,7 @@ def test_a_classifier_can_learn_from_it():
         ({"class_sep": float("nan")}, "class_sep=nan"),
         ({"dtype": np.int64}, "dtype=.*use numpy.float64"),
         ({"strategy": "instance_dependent"}, "needs features first"),
-        ({"n_false": 2}, "'uniform' does not read n_false"),
+        ({"n_false": 2}, "'uniform' does not use n_false="),
     ],
 )
 def test_mistakes_are_named(options, message):
@@ -153,7 +153,7 @@ def test_the_head_may_be_chosen():
     ("y", "options", "message"),
     [
         ([0, 1] * 10, {"imbalance": 0.5}, "imbalance=0.5; give a number of at least 1"),
-        ([0, 1] * 10, {"imbalance": 11}, "imbalance=11 cannot be had.*Lower it to 10"),
+        ([0, 1] * 10, {"imbalance": 11}, "imbalance=11 is not possible.*Lower it to 10"),
         ([0, 1] * 10, {"imbalance": 2, "n_head": 20}, "class 0 would need 20 rows, but has 10"),
         ([0, 1] * 10, {"imbalance": 2, "n_head": 0}, "n_head=0; give a whole number"),
         ([0, 0], {"imbalance": 2}, "one class"),

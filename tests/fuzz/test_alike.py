@@ -36,8 +36,7 @@ def sets(matrix, names):
 
 
 def by_rectify(path, options):
-    case = prepare_table(path, method="plcp", base="knn", **options)
-    return sets(case.sets.matrix, case.classes)
+    return prepare_table(path, method="plcp", base="knn", **options)
 
 
 def by_load(path, options):
@@ -98,7 +97,8 @@ def test_everything_reads_alike(tmp_path, monkeypatch):
 
 def compare(path, options, where):
     """Compare what each makes of a file; say what became of it."""
-    rectified, why = outcome(by_rectify, path, options)
+    case, why = outcome(by_rectify, path, options)
+    rectified = None if case is None else sets(case.sets.matrix, case.classes)
     loaded, why_not = outcome(by_load, path, options)
     compared, _ = outcome(by_compare, path, options)
     checked, refusal = outcome(by_check, path, options)
@@ -121,13 +121,12 @@ def compare(path, options, where):
     assert not checked["problems"], (where, checked["problems"])
     assert rectified == loaded, where
     assert facts["classes"] == len(frozenset.union(*rectified)), where
-    predicts(path, options, where)
+    predicts(case, path, options, where)
     return "read"
 
 
-def predicts(path, options, where):
+def predicts(case, path, options, where):
     """Predict reads the same numbers and words from the columns that were learned from."""
-    case = prepare_table(path, method="plcp", base="knn", **options)
     known = {name: each.to_dict() for name, each in case.features.readings.items()}
     kinds = [
         {"name": n, "kind": kind, **known.get(n, {})} for n, kind in case.features.kinds.items()

@@ -41,6 +41,7 @@ from appellate.model_selection import (
 )
 from appellate.numerics.simplex import project_rows
 from appellate.testing import make_clusters
+from tests import literal_jury
 from tests.problems import random_candidates
 
 HELD_OUT = ["covering_rate", "approximated_accuracy", "candidate_likelihood", "evidence"]
@@ -143,8 +144,47 @@ def test_scores_that_are_probabilities_are_taken_as_such(n_classes):
     assert found == candidate_likelihood(candidates, chances, probabilities=True)
     sets, log = Evidence.of_sets(candidates), np.log(chances)
     heats = {tau: fit_temperature(log, sets, tau) for tau in TAUS}
-    best = max(criterion(soften(log, heat), sets, tau) for tau, heat in heats.items())
-    np.testing.assert_allclose(get_scorer("evidence")(model, noisy, candidates), best, rtol=1e-6)
+    chances = {tau: soften(log, heat) for tau, heat in heats.items()}
+    B = {tau: [criterion(each, sets, tau)] for tau, each in chances.items()}
+    tau = literal_jury.choose_tau(B, literal_jury.resemblance(chances[0.0], candidates), False)
+    np.testing.assert_allclose(get_scorer("evidence")(model, noisy, candidates), B[tau][0])
+
+
+class GivenScores:
+    """A classifier whose scores are its features."""
+
+    classes_ = np.arange(4)
+
+    def decision_function(self, X):
+        return X
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("look-alikes", 0.0), ("bags", 1.0)])
+def test_evidence_is_that_of_the_way_in_which_the_sets_arose(kind, expected):
+    """Look-alikes prove more at tau = .5 than at 0; their resemblance says label-first."""
+    rng = np.random.RandomState(2)
+    shares = 0.5 ** np.arange(4) / np.sum(0.5 ** np.arange(4))
+    truth = rng.choice(4, size=400, p=shares)
+    sets = np.eye(4, dtype=bool)[truth]
+    scores = 2.0 * sets + rng.normal(size=sets.shape)
+    if kind == "look-alikes":
+        others = np.where(sets, -np.inf, scores + 0.3 * rng.normal(size=sets.shape))
+        sets[np.arange(400), others.argmax(axis=1)] = True
+    else:
+        for mates in rng.choice(4, size=(2, 400), p=shares):
+            sets[np.arange(400), mates] = True
+    evidence = Evidence.of_sets(sets)
+    B = {}
+    for tau in TAUS:
+        heat = literal_jury.temperature(scores, sets, tau)
+        B[tau] = criterion(literal_jury.softmax(scores, heat), evidence, tau)
+    assert max(B, key=B.get) == (0.5 if kind == "look-alikes" else 1.0)
+    for found in (
+        get_scorer("evidence")(GivenScores(), scores, sets),
+        scorers._LEFT_OUT["evidence"](scores, sets),
+    ):
+        assert found == pytest.approx(B[expected], abs=1e-4)
+    assert max(B.values()) - B[0.0] > 5e-3  # so that the largest would be seen
 
 
 @pytest.mark.parametrize("name", ["candidate_likelihood", "evidence"])

@@ -59,6 +59,18 @@ def test_root_compares_signed_square_roots(kind):
 
 
 @pytest.mark.parametrize("kind", [Gaussian, Laplacian])
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_sparse_rows_have_the_distances_of_dense_rows(kind, root, mixed):
+    rng = np.random.RandomState(0)
+    X, Y = rng.normal(size=(2, 9, 4)) * (rng.uniform(size=(2, 9, 4)) < 0.5)
+    kernel = kind(1.5, root)
+    first = X if mixed else sp.csr_array(X)
+    np.testing.assert_allclose(kernel(first, sp.csr_array(Y)), kernel(X, Y), atol=1e-12)
+    np.testing.assert_allclose(kernel.distances(sp.csr_array(X)), kernel.distances(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplacian])
 def test_float32_is_kept(kind):
     X = np.random.RandomState(0).normal(size=(5, 2)).astype(np.float32)
     assert kind(1.0, root=True)(X, X).dtype == np.float32

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import appellate
-from appellate._added import RENAMED_OUTCOMES
 from appellate.review.page import read_page, unpack_page
 from appellate.review.server import DocketServer
 from tests.cli.tables import read_rows
@@ -109,7 +108,7 @@ def test_the_page_equals_the_docket(name, saved):
     assert list(page) == [row["id"] for row in rows]
     for row in rows:
         label, confidence, outcome = page[row["id"]]
-        assert (label, RENAMED_OUTCOMES.get(outcome, outcome)) == (row["label"], row["outcome"])
+        assert (label, outcome) == (row["label"], row["outcome"])
         if row["confidence"]:
             assert confidence == pytest.approx(10_000 * float(row["confidence"]), abs=0.6)
         else:

@@ -116,7 +116,7 @@ def test_candidates_and_other_methods_take_no_probabilities():
     table = make_table()[0]
     table["maybe"] = table["w0"] + "|" + table["w1"]
     for given in ({"candidates": "maybe"}, {"ignore": "w*"}):
-        with pytest.raises(TableError, match="candidates= holds no answers"):
+        with pytest.raises(TableError, match="candidates= holds sets, not answers"):
             appellate.rectify(table, model_probabilities="p_*", **given)
     with pytest.raises(ValueError, match="method 'jury' cannot use model_probabilities="):
         appellate.rectify(table, annotators="w*", model_probabilities="p_*", method="jury")

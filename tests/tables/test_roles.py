@@ -82,12 +82,12 @@ def test_text_can_be_given_and_refused():
     ("given", "said"),
     [
         ({"candidates": "mabye"}, r"no column 'mabye' \(candidates\)\. Did you mean 'maybe'"),
-        ({"truth": "maybe", "candidates": "maybe"}, "specified as candidates and as truth"),
+        ({"truth": "maybe", "candidates": "maybe"}, "named by candidates= and by truth="),
         ({"candidates": "maybe", "annotators": ["sex", "class"]}, "Give one of them"),
         ({"long": ["maybe"]}, "needs the columns item, label"),
         (
             {"features": "class", "truth": "class"},
-            "'class' is not a feature: it is specified as truth",
+            "'class' is not a feature: its role is truth",
         ),
         ({"features": "nothing*"}, "has no column 'nothing"),
     ],
@@ -110,7 +110,7 @@ def test_prose_is_never_labels():
 
 def test_the_role_of_a_column_that_is_no_feature_is_named():
     table = read_table({"a": [1, 2, 3], "data": ["p", "q", "r"], "c": ["x|y", "x", "y"]})
-    with pytest.raises(TableError, match="'a' is not a feature: it is specified as ignore"):
+    with pytest.raises(TableError, match="'a' is not a feature: its role is ignore"):
         find_roles(table, candidates="c", id="data", ignore="a", features="a")
 
 

@@ -148,7 +148,7 @@ STORE = "runs.sqlite"
 
 home_option = click.option(
     "--data-home",
-    "home",
+    "data_home",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder of the data sets (default: APPELLATE_DATA_HOME, or a folder in your cache).",

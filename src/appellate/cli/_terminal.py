@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from appellate._table_options import as_typed
+from appellate import _table_options
 from appellate._text import printable
 
 if TYPE_CHECKING:
@@ -115,6 +115,23 @@ def _words(text: str) -> list[str]:
         else:
             words.append(word)
     return [*words, command.group()] if command else words
+
+
+def as_typed(message: str) -> str:
+    """Return a message of the library with the options of the command that runs, as typed.
+
+    An option that has two names is named as the user typed it, otherwise by its first name.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return _table_options.with_options(message)
+    typed = {word.partition("=")[0] for word in context.find_root().obj or ()}
+    options = (each for each in context.command.params if isinstance(each, click.Option))
+    names = {
+        str(each.name): next((word for word in each.opts if word in typed), each.opts[0])
+        for each in options
+    }
+    return _table_options.with_options(message, names)
 
 
 class UserError(click.ClickException):

@@ -99,7 +99,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         with _termination():
-            result = app.main(arguments, prog_name="appellate", standalone_mode=False)
+            words = tuple(sys.argv[1:] if arguments is None else arguments)
+            result = app.main(words, prog_name="appellate", standalone_mode=False, obj=words)
     except click.ClickException as error:
         error.show()
         return error.exit_code

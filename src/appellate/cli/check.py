@@ -12,12 +12,11 @@ from appellate._table_options import (
     ColumnOptions,
     LoadOptions,
     ReadingOptions,
-    as_typed,
     options_in,
     pick,
 )
 from appellate.cli._options import json_option, table_options
-from appellate.cli._terminal import say, user_errors
+from appellate.cli._terminal import as_typed, say, user_errors
 
 _EPILOG = """\b
 Examples:

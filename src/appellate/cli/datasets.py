@@ -10,7 +10,7 @@ import click
 from rich.filesize import decimal
 
 from appellate.cli._options import home_option, json_option
-from appellate.cli._terminal import user_errors
+from appellate.cli._terminal import as_typed, user_errors
 
 if TYPE_CHECKING:
     from appellate.datasets.catalogue import DataFile, KnownDataset
@@ -35,7 +35,7 @@ def datasets() -> None:
 @datasets.command("list", short_help="List all data sets, and which ones you have.")
 @home_option
 @json_option
-def list_datasets(home: Path | None, as_json: bool) -> None:
+def list_datasets(data_home: Path | None, as_json: bool) -> None:
     """List the known data sets, and show which of them are in the data home."""
     from rich.console import Console
     from rich.table import Table
@@ -43,7 +43,7 @@ def list_datasets(home: Path | None, as_json: bool) -> None:
     from appellate.datasets.catalogue import known_datasets
     from appellate.datasets.home import get_data_home
 
-    folder = get_data_home(home)
+    folder = get_data_home(data_home)
     rows = [_status(entry, folder) for entry in known_datasets().values()]
     if as_json:
         click.echo(json.dumps({"data_home": str(folder), "datasets": rows}, indent=2))
@@ -70,11 +70,11 @@ def list_datasets(home: Path | None, as_json: bool) -> None:
 @click.argument("name")
 @home_option
 @json_option
-def info(name: str, home: Path | None, as_json: bool) -> None:
+def info(name: str, data_home: Path | None, as_json: bool) -> None:
     """Describe the data set NAME, and check those of its files that you have."""
     from appellate.datasets.home import get_data_home
 
-    entry, folder = _find(name), get_data_home(home)
+    entry, folder = _find(name), get_data_home(data_home)
     told = {key: getattr(entry, key) for key in ("task", "page", "terms", "citation", "needs")}
     files = [_file_status(entry, file, folder) for file in entry.files]
     row = _status(entry, folder) | told | {"files": files}
@@ -98,21 +98,21 @@ def info(name: str, home: Path | None, as_json: bool) -> None:
     if missing and entry.downloads:
         click.echo(f"  get it: appellate datasets fetch {entry.name}")
     elif missing:
-        click.echo(f"  {entry.instructions(folder, missing)}")
+        click.echo(as_typed(f"  {entry.instructions(folder, missing)}"))
 
 
 @datasets.command(short_help="Show the terms of use, then download.")
 @click.argument("name")
 @home_option
 @json_option
-def fetch(name: str, home: Path | None, as_json: bool) -> None:
+def fetch(name: str, data_home: Path | None, as_json: bool) -> None:
     """Show the terms of use of the data set NAME, then download its missing files."""
     from appellate.datasets.download import fetch_dataset
 
     entry = _find(name)
     with user_errors():
         paths = fetch_dataset(
-            entry.name, data_home=home, announce=lambda text: click.echo(text, err=True)
+            entry.name, data_home=data_home, announce=lambda text: click.echo(text, err=True)
         )
     if as_json:
         files = {path: str(place) for path, place in paths.items()}

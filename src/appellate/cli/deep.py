@@ -164,7 +164,7 @@ def train(
     device: str | None,
     smoke: bool,
     settings: Record,
-    home: Path | None,
+    data_home: Path | None,
 ) -> int:
     """Train the classifier of a configuration, and print its accuracy.
 
@@ -196,7 +196,7 @@ def train(
                     told: Any = {"flip": flip, "bag_size": bag_size, "smoke": smoke}
                     told["seed"] = random_state
                     record, data = runs.make_record(
-                        configuration, settings, data_source, home, device=device, **told
+                        configuration, settings, data_source, data_home, device=device, **told
                     )
                     runs.write_record(record, out)
             except UserError as error:
@@ -208,7 +208,7 @@ def train(
             return UserError.exit_code
         if rank() > 0:
             record = runs.read_record(out)
-            data = runs.load_data(record, home)
+            data = runs.load_data(record, data_home)
         return _run(record, data, out, device, resume=False)
 
 
@@ -216,7 +216,7 @@ def train(
 @_folder
 @_device
 @home_option
-def resume(folder: Path, device: str | None, home: Path | None) -> int:
+def resume(folder: Path, device: str | None, data_home: Path | None) -> int:
     """Resume the run in DIR from its checkpoint.
 
     The result is the same as that of an uninterrupted run.
@@ -232,7 +232,7 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
             click.echo(_describe(record))
             return 0
         with opened_group(device or record["device"]):
-            data = runs.load_data(record, home)
+            data = runs.load_data(record, data_home)
             return _run(record, data, folder, device or record["device"], resume=True)
 
 
@@ -240,7 +240,7 @@ def resume(folder: Path, device: str | None, home: Path | None) -> int:
 @_folder
 @home_option
 @json_option
-def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
+def evaluate(folder: Path, data_home: Path | None, as_json: bool) -> None:
     """Print the accuracy of the run in DIR: each head on the test rows, and the training labels.
 
     The model comes from the last epoch, or from the epoch that was selected without true labels.
@@ -250,7 +250,7 @@ def evaluate(folder: Path, home: Path | None, as_json: bool) -> None:
     from appellate.experiments.networks import runs
 
     with user_errors():
-        record = runs.evaluate(folder, home)
+        record = runs.evaluate(folder, data_home)
     if as_json:
         click.echo(json.dumps(record, indent=2))
         return

@@ -22,7 +22,7 @@ from appellate.cli._options import (
     refuse_to_replace,
     table_options,
 )
-from appellate.cli._terminal import UserError, user_errors
+from appellate.cli._terminal import UserError, as_typed, user_errors
 
 _EPILOG = """\b
 Examples:
@@ -34,7 +34,7 @@ Examples:
 """
 
 _ARRAYS = ["X", "candidates", "y_true", "class_names"]
-_CROWD = ("people", "accuracy", "experts", "spammers", "confusion", "shared_errors", "layout")
+_CROWD = ("n_people", "accuracy", "experts", "spammers", "confusion", "shared_errors", "layout")
 _BUILT_IN = ("digits", "iris", "wine", "breast_cancer")
 _number = partial(click.option, type=int, metavar="N")
 _share = partial(click.option, type=float, metavar="P")
@@ -92,6 +92,7 @@ _share = partial(click.option, type=float, metavar="P")
 )
 @click.option(
     "--super-class",
+    "groups",
     cls=RenamedOption,
     former="--groups",
     multiple=True,
@@ -103,9 +104,10 @@ _share = partial(click.option, type=float, metavar="P")
 )
 @_number(
     "--answers",
+    "n_answers",
     help="Number of answers per row, to simulate annotators (default: none; candidate sets).",
 )
-@_number("--people", help="Number of annotators (default: 30).")
+@_number("--people", "n_people", help="Number of annotators (default: 30).")
 @_share("--accuracy", help="Mean accuracy of the annotators (default: 0.7).")
 @_share("--experts", help="Share of annotators who are experts, 95% correct (default: 0).")
 @_share("--spammers", help="Share of annotators who answer without looking (default: 0).")
@@ -141,16 +143,16 @@ def generate(source: str, out: Path, random_state: int, as_json: bool, **options
         reading = {name: options.pop(name) for name in READING}
         columns = {name: options.pop(name) for name in ("features", "ignore")}
         truth, separator = options.pop("truth"), options.pop("separator")
-        groups, answers = options.pop("super_class"), options.pop("answers")
+        groups, answers = options.pop("groups"), options.pop("n_answers")
         crowd = {name: value for name in _CROWD if (value := options.pop(name)) is not None}
-        _refuse_mixture(answers, crowd, options | {"super_class": groups}, arrays)
+        _refuse_mixture(answers, crowd, options | {"groups": groups}, arrays)
         if not arrays:
             tables.check_ending(out)
         check_writable(out)
         known = _built_in(source) if source in _BUILT_IN else source
         table = tables.read_table(known, **reading)
         name = table.find([truth], "truth")[0]
-        people, layout = crowd.pop("people", 30), crowd.pop("layout", None)
+        people, layout = crowd.pop("n_people", 30), crowd.pop("layout", None)
         added = ["candidates"]
         if answers is not None:
             wide = [f"worker_{j + 1}" for j in range(people)]
@@ -204,12 +206,17 @@ def _refuse_mixture(
     """Say which options of crowds and of sets do not go together."""
     if answers is not None and arrays:
         raise UserError("--answers needs a table as --out: .csv, .tsv, .parquet, .jsonl or .json.")
-    unasked = {"strategy": "uniform", "min_candidates": 1, "super_class": ()}
+    if sets["strategy"] == "hierarchical" and answers is None and not sets["groups"]:
+        raise UserError(
+            "--strategy hierarchical needs --super-class, once for each super-class: "
+            "--super-class cat,dog --super-class car,bus"
+        )
+    unasked = {"strategy": "uniform", "min_candidates": 1, "groups": ()}
     own = [name for name, value in sets.items() if value != unasked.get(name)]
     wrong = list(crowd) if answers is None else own
     if wrong:
         what = "annotators; add" if answers is None else "candidate sets; leave out"
-        raise UserError(f"--{wrong[0].replace('_', '-')} is for {what} --answers.")
+        raise UserError(as_typed(f"{wrong[0]}= is for {what} n_answers=."))
 
 
 def _ask_crowd(

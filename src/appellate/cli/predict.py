@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from appellate._table_options import as_typed
 from appellate.cli._options import READING, out_option, refuse_to_replace, table_options
-from appellate.cli._terminal import UserError, say, user_errors
+from appellate.cli._terminal import UserError, as_typed, say, user_errors
 
 _EPILOG = """\b
 Examples:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from appellate._table_formats import names_formats
-from appellate._table_options import as_typed
 from appellate.cli._options import (
     json_option,
     out_option,
@@ -20,7 +19,7 @@ from appellate.cli._options import (
     table_options,
     typed_options,
 )
-from appellate.cli._terminal import UserError, progress, say, user_errors
+from appellate.cli._terminal import UserError, as_typed, progress, say, user_errors
 from appellate.methods.registry import TITLES as BASES
 
 if TYPE_CHECKING:

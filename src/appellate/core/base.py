@@ -127,8 +127,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         ----------
         X : array-like, shape (n, q)
             Features; float32 is kept. A memory-mapped array is not copied; kernel
-            methods also take `appellate.ParquetRows` and Dask arrays and data frames, those
-            with a linear kernel and PL-KNN sparse arrays.
+            methods also take `appellate.ParquetRows` and Dask arrays and data frames; those
+            with a linear kernel, PL-KNN and `JuryClassifier` sparse arrays.
         y : array-like
             An (n, l) 0/1 matrix or data frame is read as **candidate sets** (of which one
             label is true), never as multi-label targets. A 1-D vector gives every row its

@@ -137,16 +137,29 @@ class Problem:
         MemoryError
             If they do not fit, with the numbers.
         """
+        self._check_room(
+            "SURE and the partner read them in blocks, with Nystroem features or with a linear "
+            "kernel of fewer features than rows."
+        )
+        return np.asarray(self.X)
+
+    def dense(self) -> NDArray[Any]:
+        """Return the rows in memory, (n, q), as an array also if they are sparse."""
+        if not sp.issparse(self.matrix):
+            return np.asarray(self.matrix)
+        self._check_room("Take fewer features, or members that are kernels: members='kernel'.")
+        return np.asarray(self.matrix.toarray())
+
+    def _check_room(self, advice: str) -> None:
+        """Raise a MemoryError if the rows as an array do not fit into the free memory."""
         n, q = self.X.shape
         free = memory.free_memory()
         size = n * q * self.dtype.itemsize
         if size > free:
             raise MemoryError(
                 f"this classifier needs all rows in memory, {size / 1e9:.1f} GB; "
-                f"{free / 1e9:.1f} GB are free. SURE and the partner read them in blocks, "
-                "with Nystroem features or with a linear kernel of fewer features than rows."
+                f"{free / 1e9:.1f} GB are free. {advice}"
             )
-        return np.asarray(self.X)
 
     def uniform(self, start: Values | None = None) -> Values:
         """Confidence to start from: the given one, else the same for all candidates of a row."""

@@ -228,9 +228,9 @@ def hide_truth(
     short = np.flatnonzero(plan.largest < fewest)
     if short.size and fewest > 1:
         raise ValueError(
-            f"min_candidates={fewest} cannot be had with strategy={strategy!r} and these options: "
-            f"{name_rows(short)} can have at most {plan.largest[short[0]]}, the true label of row "
-            f"{short[0]} being {names[truth[short[0]]]!r}."
+            f"min_candidates={fewest} is not possible with strategy={strategy!r} and these "
+            f"options: {name_rows(short)} can have at most {plan.largest[short[0]]}. The true "
+            f"label of row {short[0]} is {names[truth[short[0]]]!r}."
         )
     candidates = np.empty((len(truth), len(names)), dtype=bool)
     step = max(1, BLOCK // len(names))
@@ -271,7 +271,7 @@ def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a strategy, with its defaults for those not given."""
     if strategy not in OPTIONS:
         raise ValueError(
-            f"unknown strategy {strategy!r}.{did_you_mean(str(strategy), OPTIONS)} "
+            f"strategy={strategy!r} does not exist.{did_you_mean(str(strategy), OPTIONS)} "
             f"Use one of {', '.join(OPTIONS)}."
         )
     own = OPTIONS[strategy]
@@ -281,7 +281,8 @@ def _check_options(strategy: str, given: Mapping[str, Any]) -> dict[str, Any]:
             raise TypeError(f"unknown option {name!r}.{did_you_mean(name, known)}")
         if value is not None and name not in own:
             raise ValueError(
-                f"strategy={strategy!r} does not read {name}; it reads {', '.join(own)}."
+                f"strategy={strategy!r} does not use {name}=. Leave it out, or choose another "
+                "strategy."
             )
     chosen = dict(own) | {name: given[name] for name in own if given.get(name) is not None}
     for name in ("flip_probability", "epsilon", "eta"):

@@ -128,13 +128,17 @@ def instance_dependent(
     truth, shape = labels.truth, (len(labels.truth), len(labels.names))
     if probabilities is None:
         if X is None:
-            raise ValueError("strategy='instance_dependent' needs features X, or probabilities.")
+            raise ValueError(
+                "strategy='instance_dependent' needs X= (the features) or probabilities=."
+            )
         score = _predict(X, labels, estimator)
     else:
         given = {"X": X, "estimator": estimator}
         spare = [name for name, value in given.items() if value is not None]
         if spare:
-            raise ValueError(f"with probabilities, {', '.join(spare)} would not be read.")
+            raise ValueError(
+                f"with probabilities=, leave {', '.join(f'{each}=' for each in spare)} out."
+            )
         score = check_array(probabilities, dtype=np.float64, copy=True, input_name="probabilities")
         if score.shape != shape:
             raise ValueError(f"probabilities have shape {score.shape}; {shape} is needed.")
@@ -151,8 +155,8 @@ def hierarchical(
     """False labels of the true label's super-class join."""
     if groups is None:
         raise ValueError(
-            "strategy='hierarchical' needs groups, the super-class of each class; for "
-            "instance groups={'cat': 'animal', 'cow': 'animal', 'car': 'thing'}."
+            "strategy='hierarchical' needs groups=, the super-class of each class, such as "
+            "{'cat': 'animal', 'cow': 'animal', 'car': 'thing'}."
         )
     named = _by_class("groups", groups, labels.names)
     group = np.array([named.index(each) for each in named])
@@ -220,7 +224,7 @@ def check_integer(name: str, value: Any, low: int, high: int) -> int:
         raise TypeError(f"{name}={value!r} is not a whole number.")
     if not low <= int(value) <= high:
         raise ValueError(
-            f"{name}={value} cannot be had with {high if low else high + 1} classes; give a "
+            f"{name}={value} is not possible with {high if low else high + 1} classes. Give a "
             f"number from {low} to {high}."
         )
     return int(value)
@@ -282,11 +286,11 @@ def _by_class(word: str, given: Any, names: NDArray[Any]) -> list[Any]:
     if isinstance(given, Mapping):
         absent = [repr(key) for key in keys if key not in given]
         if absent:
-            raise ValueError(f"{word} names nothing for class {', '.join(absent[:5])}.")
+            raise ValueError(f"{word}= lacks the class {', '.join(absent[:5])}. Add it.")
         return [given[key] for key in keys]
     values = scalars(given) if isinstance(given, np.ndarray) else list(given)
     if len(values) != len(keys):
-        raise ValueError(f"{word} has {len(values)} entries, but there are {len(keys)} classes.")
+        raise ValueError(f"{word}= has {len(values)} entries, but there are {len(keys)} classes.")
     return values
 
 
@@ -297,7 +301,7 @@ def _partners(given: Any, names: NDArray[Any]) -> Places:
     chosen = [*keys[1:], keys[0]] if given is None else _by_class("partners", given, names)
     strange = [repr(name) for name in chosen if name not in keys]
     if strange:
-        raise ValueError(f"partners names unknown class {', '.join(strange[:5])}.")
+        raise ValueError(f"partners= names an unknown class: {', '.join(strange[:5])}.")
     own = [name for name, partner in zip(keys, chosen, strict=True) if name == partner]
     if own:
         raise ValueError(f"class {own[0]!r} is its own partner.")
@@ -325,7 +329,7 @@ def scale_to_mean(score: Floats, mean: float) -> Floats:
     ranked = ranked[ranked > 0]
     if needed > len(ranked) * (1 + 1e-12):
         raise ValueError(
-            f"flip_probability={mean:g} cannot be had: only a share of "
+            f"flip_probability={mean:g} is not possible: only a share of "
             f"{len(ranked) / max(n * (l - 1), 1):.3g} of the false labels has any probability. "
             "Lower it, or give smoother probabilities."
         )

@@ -160,7 +160,7 @@ def make_long_tailed(
     _check_number("n_head", head)
     if head < imbalance:
         raise ValueError(
-            f"imbalance={imbalance:g} cannot be had: with {head} rows in the largest class, the "
+            f"imbalance={imbalance:g} is not possible: with {head} rows in the largest class, the "
             f"smallest, {scalars(names)[order[-1]]!r}, would get less than one. Lower it to "
             f"{head} or less."
         )
@@ -170,8 +170,8 @@ def make_long_tailed(
     if short.size:
         name = scalars(names)[order[short[0]]]
         raise ValueError(
-            f"n_head={head} cannot be had: class {name!r} would need {wanted[short[0]]} rows, but "
-            f"has {counts[order[short[0]]]}."
+            f"n_head={head} is not possible: class {name!r} would need {wanted[short[0]]} rows, "
+            f"but has {counts[order[short[0]]]}."
         )
     rng = _generator(random_state)
     rows = np.argsort(truth, kind="stable")

@@ -340,7 +340,7 @@ Selection, default="last"
                 "views."
             )
         if settled.run.resume and self.random_state is None:
-            raise ValueError("resume=True needs the random_state that the run was begun with.")
+            raise ValueError("resume=True needs the same random_state= as the first call.")
         tau, targets = settled.ambiguity.tau, settled.ambiguity.targets
         folds = tau is None or (tau > 0 and targets == "honest")
         if folds and self.n_networks == 1:

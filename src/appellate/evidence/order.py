@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate._text import listing
+from appellate.evidence.ambiguity import PROOF
 from appellate.evidence.costs import as_numbers
 from appellate.evidence.held_out import above_chance, row_criterion
 from appellate.evidence.likelihood import Evidence, set_odds
@@ -25,7 +26,6 @@ __all__ = ["choose_width", "label_places", "order_matrix"]
 
 #: Widths among which the criterion chooses, in places.
 WIDTHS = (0, 1, 2, 4, 8, 16)
-_PROOF = 2.0  # standard errors by which a width must be better than none
 
 
 def label_places(classes: Any, order: Any = "auto") -> NDArray[np.intp] | None:
@@ -160,4 +160,4 @@ def choose_width(
         mixed = sum(weight * each for weight, each in zip(weights, softened, strict=True))
         rows[width] = row_criterion(np.asarray(mixed), evidence, 0.0)
     best = max(rows, key=lambda width: float(rows[width].mean()))
-    return best if best and above_chance(rows[best] - rows[0], _PROOF) else 0
+    return best if best and above_chance(rows[best] - rows[0], PROOF) else 0

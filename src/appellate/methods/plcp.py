@@ -206,7 +206,7 @@ class PLCPClassifier(MetaEstimatorMixin, AppealClassifier):  # type: ignore[misc
     >>> model.predict([[0.05], [4.9]])
     array(['cat', 'dog'], dtype='<U3')
     >>> model.docket(output="dict")["outcome"][:2]
-    array(['upheld', 'upheld'], dtype=object)
+    array(['unchanged', 'unchanged'], dtype=object)
     """
 
     estimator: Any

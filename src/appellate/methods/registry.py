@@ -10,7 +10,9 @@ Nothing is imported before `make_base` asks for it by name.
 
 from __future__ import annotations
 
+import sys
 import textwrap
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appellate._text import did_you_mean
@@ -156,6 +158,12 @@ def make_base(name: str, **params: Any) -> Any:
 
 def _registered() -> dict[str, list[EntryPoint]]:
     """Everything that claims a name: ours first, then the others sorted by name."""
+    return _look_up(tuple(sys.path))
+
+
+@cache
+def _look_up(path: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
+    """Read the claims of all distributions on a path: once, because that takes many files."""
     from importlib import metadata
 
     ours = (metadata.EntryPoint(base.name, base.home, ENTRY_POINT_GROUP) for base in BASES)

@@ -20,7 +20,7 @@ from appellate.candidates.alignment import read_sets
 from appellate.candidates.names import label_vector
 from appellate.core.base import PartialLabelClassifier
 from appellate.core.results import ProbabilityModel
-from appellate.evidence.ambiguity import TAUS
+from appellate.evidence.ambiguity import TAUS, choose_tau, resemblance
 from appellate.evidence.held_out import criterion
 from appellate.evidence.likelihood import Evidence
 from appellate.evidence.scales import fit_temperature, soften
@@ -80,9 +80,9 @@ def get_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
           classifier that says its scores are probabilities, such as a network, by their
           logarithms.
         - ``"evidence"``: how much held-out probabilities prove about the sets
-          (`appellate.evidence.criterion`), at the best temperature and the best of three ways in
-          which sets arise. It conditions on the sets, so that mass on just any candidate is
-          worth nothing.
+          (`appellate.evidence.criterion`), at the best temperature and for the way in which the
+          sets arose (`appellate.evidence.choose_tau`). It conditions on the sets, so that mass
+          on just any candidate is worth nothing.
         - ``"leave_one_out_covering"``, ``"leave_one_out_likelihood"``, \
 ``"leave_one_out_evidence"``: the same of the **training** rows of the estimator, each left out of
           the regression in closed form. They are quick and need no folds, but only the
@@ -252,12 +252,14 @@ def _held_out_evidence(estimator: Any, X: Any, y: Any) -> float:
 
 
 def _evidence(scores: NDArray[Any], candidates: NDArray[np.bool_]) -> float:
-    """Largest criterion over temperatures and ways in which sets arise."""
+    """Criterion at the best temperature, for the way in which the sets arose."""
     if not len(scores):
         return float("nan")
     sets = Evidence.of_sets(candidates)
-    best = ((tau, fit_temperature(scores, sets, tau)) for tau in TAUS)
-    return max(criterion(soften(scores, temperature), sets, tau) for tau, temperature in best)
+    likely = {tau: soften(scores, fit_temperature(scores, sets, tau)) for tau in TAUS}
+    criteria = {tau: criterion(each, sets, tau) for tau, each in likely.items()}
+    found = {tau: [value] for tau, value in criteria.items()}
+    return criteria[choose_tau(found, resemblance(likely[0.0], sets))]
 
 
 def _oracle(estimator: Any, X: Any, y: Any) -> float:

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 
 import numba as nb
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils import gen_batches
 
 from appellate._compat import Interval, StrOptions
@@ -201,22 +202,25 @@ def _too_large(dtype: Any) -> ValueError:
     )
 
 
-def squared_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
+def squared_distances(X: Any, Y: Any = None) -> NDArray[Any]:
     """Squared Euclidean distances, (n, m), between rows shifted to the mean of `Y`.
 
-    The shift changes no distance but keeps digits when features are far from zero.
+    The shift changes no distance but keeps digits when features are far from zero. Sparse rows
+    are compared as they are.
     """
     check_magnitude(X)
+    distances: NDArray[Any]
+    if sp.issparse(X) or sp.issparse(Y):
+        distances = euclidean_distances(X, Y, squared=True)
+        return distances
     centre = (X if Y is None else Y).mean(axis=0)
     shifted = X - centre
-    distances: NDArray[Any] = euclidean_distances(
-        shifted, None if Y is None else Y - centre, squared=True
-    )
+    distances = euclidean_distances(shifted, None if Y is None else Y - centre, squared=True)
     return distances
 
 
-def absolute_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Sums of absolute differences, (n, m), of the rows of `X` and `Y`.
+def absolute_distances(X: Any, Y: Any = None) -> NDArray[Any]:
+    """Sums of absolute differences, (n, m), of the rows of `X` and `Y`, dense or sparse.
 
     Examples
     --------
@@ -225,11 +229,22 @@ def absolute_distances(X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArra
     array([[3., 0.]])
     """
     check_magnitude(X)
+    if sp.issparse(X) or sp.issparse(Y):
+        rows = _with_short_indices(X)
+        distances = manhattan_distances(rows, None if Y is None else _with_short_indices(Y))
+        return np.asarray(distances, dtype=X.dtype)
     rows = np.ascontiguousarray(X, dtype=np.result_type(X, X if Y is None else Y))
     other = rows if Y is None else np.ascontiguousarray(Y, dtype=rows.dtype)
     out = np.empty((len(rows), len(other)), dtype=rows.dtype)
     _absolute_distances(rows, other, out, Y is None)
     return out
+
+
+def _with_short_indices(X: Any) -> sp.csr_array:
+    """Sparse rows with 32-bit indices, which scikit-learn needs here."""
+    found = sp.csr_array(X)
+    indices = (each.astype(np.int32, copy=False) for each in (found.indices, found.indptr))
+    return sp.csr_array((found.data, *indices), shape=found.shape)
 
 
 @nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -254,8 +269,8 @@ def _absolute_distances(X, Y, out, symmetric):  # type: ignore[no-untyped-def]
                         out[j, i] = out[i, j]
 
 
-def signed_root(X: NDArray[Any]) -> NDArray[Any]:
-    """``sign(x) sqrt(|x|)`` of every feature.
+def signed_root(X: Any) -> Any:
+    """``sign(x) sqrt(|x|)`` of every feature; sparse rows stay sparse.
 
     Examples
     --------
@@ -263,6 +278,10 @@ def signed_root(X: NDArray[Any]) -> NDArray[Any]:
     >>> signed_root(np.array([-4.0, 0.0, 9.0]))
     array([-2.,  0.,  3.])
     """
+    if sp.issparse(X):
+        roots = X.copy()
+        roots.data = signed_root(X.data)
+        return roots
     return np.asarray(np.copysign(np.sqrt(np.abs(X)), X))
 
 
@@ -284,11 +303,11 @@ class Radial:
     _metric: ClassVar[Callable[..., NDArray[Any]]]  # distances of rows as they are compared
     _squared: ClassVar[bool]  # whether these are squares of distances
 
-    def __call__(self, X: NDArray[Any], Y: NDArray[Any]) -> NDArray[Any]:
+    def __call__(self, X: Any, Y: Any) -> NDArray[Any]:
         """Return the (n, m) kernel matrix between the rows of `X` and `Y`."""
         return self.from_distances(self.distances(X, Y))
 
-    def distances(self, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
+    def distances(self, X: Any, Y: Any = None) -> NDArray[Any]:
         """Return what `from_distances` takes, (n, m); `Y` defaults to `X`."""
         if self.root:
             X = signed_root(X)

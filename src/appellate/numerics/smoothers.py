@@ -66,7 +66,7 @@ class Regressor:
     ----------
     kernel : Radial or None
         None for primal coefficients, which multiply the features themselves.
-    rows : ndarray, shape (n, q), or None
+    rows : ndarray or sparse array, shape (n, q), or None
         Training rows of a kernel regression, or the landmarks among them.
     coefficients : ndarray, shape (n, l) or (q, l)
         Dual (kernel) or primal coefficients.
@@ -77,7 +77,7 @@ class Regressor:
     """
 
     kernel: Radial | None
-    rows: NDArray[Any] | None
+    rows: Any
     coefficients: NDArray[Any]
     intercept: NDArray[Any]
     centre: NDArray[np.float64] | None = None
@@ -85,7 +85,7 @@ class Regressor:
     def predict(self, X: Any) -> NDArray[Any]:
         """Score new rows, (m, l), in blocks whose kernel values or copies take 64 MiB at most.
 
-        Sparse rows stay sparse where the coefficients are primal.
+        Sparse rows stay sparse if the coefficients are primal, or if the training rows are sparse.
         """
         if sp.issparse(X) and self.rows is None:
             shift = 0.0 if self.centre is None else self.centre @ self.coefficients
@@ -94,7 +94,9 @@ class Regressor:
         out = np.empty((X.shape[0], len(self.intercept)), dtype=self.intercept.dtype)
         widest = X.shape[1] if self.rows is None else max(self.rows.shape)
         for block in gen_batches(len(out), max(1, _PREDICT_BYTES // (8 * widest))):
-            part = X[block].toarray() if sp.issparse(X) else X[block]
+            part = X[block]
+            if sp.issparse(part) and not sp.issparse(self.rows):
+                part = part.toarray()
             if self.kernel is not None and self.rows is not None:
                 part = self.kernel(part, self.rows)
             elif self.centre is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from appellate._added import ADDED, RENAMED, plain_columns
+from appellate._added import ADDED, LABELS, SCORED, plain_columns
 from appellate._text import import_extra
 from appellate.candidates.names import number_groups
 from appellate.docket import Docket, find_runner_up
@@ -32,7 +32,7 @@ _LONG = 5.0  # seconds left that are worth a word
 _MEASURED = 2  # rounds before the time left is told
 # Columns of the docket that say nothing of an item that a review decided, or excluded.
 _DOUBTS = {"runner_up", "runner_up_confidence", "suspicion"}
-_LABELS = {*RENAMED.values(), "margin"}
+_LABELS = {*LABELS, *SCORED}
 
 
 # -- how long it takes --------------------------------------------------------------------

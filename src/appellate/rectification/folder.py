@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from appellate._added import RENAMED, RENAMED_OUTCOMES
 from appellate._files import check_writable, finish_folder, read_csv
 from appellate.rectification.prediction import read_document
 from appellate.tables.cells import as_number, restore
@@ -44,14 +43,6 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
             f"'{folder}' has {', '.join(taken)}, not from a run of appellate, but a run writes "
             "files of these names. Name another folder, or move them away."
         )
-
-
-def rename_docket(docket: Any) -> Any:
-    """Return a docket that an earlier version wrote with the columns of this version."""
-    if "appeal" not in docket:
-        return docket
-    outcome = docket["outcome"].replace(RENAMED_OUTCOMES)
-    return docket.assign(outcome=outcome).rename(columns=RENAMED)
 
 
 def read_own(path: Path) -> Any:

@@ -25,6 +25,7 @@ from appellate._table_options import (
     options_in,
     pick,
 )
+from appellate._text import did_you_mean
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
 from appellate.evidence.costs import COST_WORDS, as_numbers, cost_matrix, is_ordered
@@ -389,6 +390,14 @@ def _make_estimator(prepared: Preparation, base: Any, cost: Any, settings: dict[
     if kernel:
         has_kernel = hasattr(owner, "get_params") and "kernel" in owner.get_params()
         (owner if has_kernel else estimator).set_params(kernel=GaussianKernel(**kernel))
+    known = estimator.get_params()
+    unknown = next((name for name in settings if name not in known), None)
+    if unknown is not None:
+        own = [name for name in known if "__" not in name and name != "estimator"]
+        raise ValueError(
+            f"{type(estimator).__name__} has no setting {unknown!r}.{did_you_mean(unknown, own)} "
+            f"Its settings: {', '.join(own)}."
+        )
     return estimator.set_params(**settings)
 
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from appellate._added import RENAMED_OUTCOMES
 from appellate._files import (
     check_members,
     finish_folder,
@@ -45,7 +44,6 @@ from appellate.rectification.folder import (
     READ_AGAIN,
     check_folder,
     read_own,
-    rename_docket,
 )
 from appellate.rectification.pages import collect_page
 from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
@@ -792,12 +790,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     Returns
     -------
     Rectification
-        As it was saved. `Rectification.decide` reads the data again, if they are where they were.
+        The saved run. `Rectification.decide` reads the data again, from its original place.
 
     Raises
     ------
     ValueError
-        If the folder holds no run.
+        If the folder holds no run, or one of an earlier version.
 
     Examples
     --------
@@ -821,8 +819,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     check_members(home, READ_AGAIN)
     model, people = home / "model", home / "annotators.csv"
     settings = document["settings"]
-    outcomes = document["scores"]["outcomes"]
-    document["scores"]["outcomes"] = {RENAMED_OUTCOMES.get(n, n): k for n, k in outcomes.items()}
+    docket = read_table(home / "docket.parquet").data.to_pandas()
+    if "label" not in docket:
+        raise ValueError(
+            f"'{folder}' was written by an earlier version, which named the columns of the docket "
+            "differently. Run rectify again on the same table; decisions.csv can be used again."
+        )
     table, index = read_table(home / "rectified.parquet"), saved_index(home / "rectified.parquet")
     labels = _join_added(table, settings, {})
     if index is not None and len(index) == len(labels):
@@ -830,12 +832,12 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
         labels.index = index
     return Rectification(
         labels,
-        rename_docket(read_table(home / "docket.parquet").data.to_pandas()),
+        docket,
         read_own(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
         settings,
         document["scores"],
-        _suggested=rename_docket(read_own(home / "suggested.csv")),
+        _suggested=read_own(home / "suggested.csv"),
     )
 
 

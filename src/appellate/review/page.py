@@ -320,7 +320,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
     heard[[i for i, label in decided.items() if not label]] = False
     open_[list(decided)] = False
     contested, outcome = docket.contested & open_, docket.outcome
-    changed = (outcome == "overturned") & open_
+    changed = (outcome == "changed") & open_
     before = docket.verdict_confidence[rows, docket.verdict]
     after = docket.appeal_confidence[rows, docket.appeal]
     edges = np.linspace(0, 1, _N_BINS + 1)
@@ -346,7 +346,7 @@ def summarize(docket: Docket, decided: Mapping[int, str] | None = None) -> dict[
         "close": int((contested & (np.rint(docket.margin * _LEVELS) < CLOSE * _LEVELS)).sum()),
         "mean_candidates": round(float(sizes.mean()), 2),
         "sizes": [[int(s), int(c)] for s, c in enumerate(np.bincount(sizes)) if c],
-        "upheld": int(((outcome == "upheld") & contested).sum()),
+        "upheld": int(((outcome == "unchanged") & contested).sum()),
         "overturned": int(changed.sum()),
         "outside": int(((outcome == "outside the answers") & open_).sum()),
         "unanswered": int(((outcome == "unanswered") & open_).sum()),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from appellate.tables.reading import Table
     from appellate.tables.roles import Roles
 
-_ROLE = "model_probabilities"
+_ROLE = "model_probabilities="
 _NEAR = 1e-3  # to 1, which the probabilities of a row sum to
 
 

@@ -490,13 +490,18 @@ class Opened:
             text = content.decode(named)
             notes = (f"not UTF-8 (line {line}), so read as {named}: if letters look wrong, name "
                      "the encoding (encoding=).",)  # fmt: skip
-        if "\0" in text:
-            line = text.count("\n", 0, text.index("\0")) + 1
-            raise TableError(
-                f"{source}, line {line}: a NUL byte, so this is not a text file. Give CSV, TSV, "
-                "JSON, Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
-            )
+        _refuse_nul(source, text)
         return self.table(encoding=named, notes=notes), text
+
+
+def _refuse_nul(source: str, text: str) -> None:
+    """Refuse a text with a NUL in it, and say in which line."""
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise TableError(
+            f"{source}, line {line}: a NUL byte, so this is not a text file. Give CSV, TSV, "
+            "JSON, Parquet or Excel; if it is text in UTF-16, name its encoding (encoding=)."
+        )
 
 
 def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]) -> Table:
@@ -504,6 +509,9 @@ def _read_stream(source: str, path: str, stream: Any, options: Mapping[str, Any]
     opened = Opened(source, path, stream, options)
     start = stream.read(4096)
     found = _recognize(source, start, Path(path).suffix.lower())
+    named = options.get("encoding") or start.startswith(tuple(_BOMS))
+    if not named and (found is None or not found.starts):
+        _refuse_nul(source, start.decode("latin-1"))  # before gigabytes of them are read
     if found is None:
         found = _format_of(".json" if opened.content.lstrip()[:1] in b"{[" else ".csv")
     assert found is not None

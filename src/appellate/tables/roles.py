@@ -153,8 +153,9 @@ _SINGLE = ("id", "truth", "image")
 _NAMED = (*_LAYOUTS, "model_probabilities", *_SINGLE, "text", "ignore")
 _KINDS = {"number": "numbers", "date": "dates", "vector": "lists of numbers"}
 _NO_ANSWERS = (
-    "model_probabilities count as one more answer per row, and candidates= holds no answers. Give "
-    "the labels with annotators=, long= or counts=, or leave model_probabilities out."
+    "model_probabilities= counts as one more answer per row, but candidates= holds sets, not "
+    "answers. Give the labels with annotators=, long= or counts=, or leave "
+    "model_probabilities= out."
 )
 _LOOKS = {
     "candidates": "several labels per cell",
@@ -288,8 +289,8 @@ def find_readings(table: Table, **options: Unpack[ColumnOptions]) -> Readings:
         twice = [name for name in names if name in guess.reasons]
         if twice:
             raise TableError(
-                f"column {name_some(twice[:1])} is specified as {guess.role_of(twice[0])} and as "
-                f"{role}. A column has one role."
+                f"column {name_some(twice[:1])} is named by {guess.role_of(twice[0])}= and by "
+                f"{role}=. A column has one role."
             )
         guess.take(role, names)
     guess.take_results()
@@ -527,8 +528,8 @@ class _Guess(LabelFinder):
         for name in features:
             if name in self.reasons and name not in self.found["text"]:
                 raise TableError(
-                    f"column {name_some([name])} is not a feature: it is specified as "
-                    f"{self.role_of(name)}."
+                    f"column {name_some([name])} is not a feature: its role is "
+                    f"{self.role_of(name).replace('_', ' ')}."
                 )
         self.take("features", [name for name in features if name not in self.found["text"]])
         self.reasons |= dict.fromkeys(features, SPECIFIED)

@@ -225,7 +225,9 @@ class JuryClassifier(AppealClassifier):
         Parameters
         ----------
         X : array-like, shape (n, q)
-            Features; a Dask array or `ParquetRows` if kernels become Nystroem features.
+            Features, dense or sparse; a Dask array or `ParquetRows` if kernels become Nystroem
+            features. Kernel members compare sparse rows as they are; forests, networks and other
+            members get dense rows.
         y : array-like
             Candidate sets, as everywhere (`PartialLabelClassifier.fit`).
         supervision : array-like, shape (n, l), default=None
@@ -284,6 +286,12 @@ class JuryClassifier(AppealClassifier):
             tau=self.ambiguity_,
             covering=self.covering_,
         )
+
+    def __sklearn_tags__(self) -> Any:
+        """Take sparse features."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _kernels(self) -> list[tuple[Kernel, Any]]:
         """Return kernel and ridge of every kernel member, in the user's representation."""
@@ -429,7 +437,7 @@ class JuryClassifier(AppealClassifier):
             forest = RandomForestRegressor(40, min_samples_leaf=2, max_features="sqrt")
             members = [forest, "network"] if find_spec("torch") else [forest]
         named_forests, named_fits = sort_members(members)
-        common: Any = {"X": problem.matrix, "replicas": replicas, "n_jobs": self.n_jobs}
+        common: Any = {"X": problem.dense(), "replicas": replicas, "n_jobs": self.n_jobs}
         forests: list[tuple[str, FitMember]] = []
         for name, forest in named_forests:
             forests.append((name, partial(fit_forest, forest, **common)))

@@ -20,10 +20,12 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.model_selection import GroupKFold
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import has_fit_parameter
 
 from appellate.core.base import PartialLabelClassifier
@@ -34,6 +36,7 @@ from appellate.evidence.likelihood import Evidence
 from appellate.evidence.scales import Scale
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, LaplacianKernel, RadialKernel
+from appellate.numerics.smoothers import Regressor
 
 Doubles = NDArray[np.float64]
 #: Fits a model to rows, their evidence, (n, l) targets and a seed; it scores rows by `predict`.
@@ -52,6 +55,7 @@ KERNELS: tuple[tuple[RadialKernel, float], ...] = (
 )
 _LEAST_SHARE = 1e-3  # of a label in the output of a forest, before its logarithm
 _DIGITS = 10  # decimals of the targets of a forest
+_DENSE_BYTES = 64 * 2**20  # of sparse new rows that are dense at a time
 
 
 def name_kernel(kernel: RadialKernel, ridge: float) -> str:
@@ -391,12 +395,12 @@ class ModelScores:
     Attributes
     ----------
     model : Model, or classifier of candidate sets
-        What is fitted.
+        What is fitted. A classifier was fitted to dense rows, and gets dense rows.
     """
 
     model: Any
 
-    def predict(self, X: NDArray[Any]) -> Doubles:
+    def predict(self, X: Any) -> Doubles:
         """Score new rows, (m, l), also if there are two labels.
 
         A classifier of this library gives its scores, whatever `cost` it has: the jury weighs
@@ -405,7 +409,9 @@ class ModelScores:
         model = self.model
         if isinstance(model, Model):
             scores = np.asarray(model.decision(X), dtype=np.float64)
-            return log_shares(scores, len(X)) if isinstance(model, ProbabilityModel) else scores
+            shares = isinstance(model, ProbabilityModel)
+            return log_shares(scores, len(scores)) if shares else scores
+        X = X.toarray() if sp.issparse(X) else X
         ours = isinstance(model, PartialLabelClassifier)
         shares = ours and isinstance(model._head(), ProbabilityModel)
         if shares or not hasattr(model, "decision_function"):
@@ -440,11 +446,12 @@ class FittedMember:
     models: list[Any]
     smooth: Doubles | None = None
 
-    def probabilities(self, X: NDArray[Any]) -> Doubles:
+    def probabilities(self, X: Any) -> Doubles:
         """Return probabilities of new rows, (m, l)."""
         total: Any = 0
         for model in self.models:
-            scores = model.predict(X)
+            dense = sp.issparse(X) and not isinstance(model, Regressor | ModelScores)
+            scores = model.predict(X.toarray() if dense else X)
             if self.smooth is not None:
                 scores = np.asarray(scores @ self.smooth)
             total = total + self.scale.soften(scores)
@@ -459,6 +466,12 @@ class JuryModel(ProbabilityModel):
 
     def decision(self, X: Any) -> NDArray[Any]:
         """Mix the members' probabilities of new rows, (m, l)."""
+        if sp.issparse(X):  # of which some members make dense rows
+            batches = gen_batches(X.shape[0], max(1, _DENSE_BYTES // (8 * X.shape[1])))
+            return np.concatenate([self._mix(X[rows]) for rows in batches])
+        return self._mix(X)
+
+    def _mix(self, X: Any) -> NDArray[Any]:
         total = sum(each.weight for each in self.members)
         parts = (each.weight / total * each.probabilities(X) for each in self.members)
         return np.asarray(sum(parts), dtype=X.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -142,7 +142,7 @@ class TestimonyClassifier(AppealClassifier):
     Notes
     -----
     In the docket the first label is by the answers alone, the final label by answers and
-    features; the outcome is ``upheld``, ``overturned``, ``outside the answers`` if the final
+    features; the outcome is ``unchanged``, ``changed``, ``outside the answers`` if the final
     label is a label that nobody gave, or ``unanswered``. It has the columns of
     `appellate.docket.Docket`, and ``runner_up``, ``runner_up_confidence``, ``suspicion`` and
     ``votes`` (``cat:3|dog:1``).
@@ -236,6 +236,7 @@ class TestimonyClassifier(AppealClassifier):
         for model in models:  # its likeliest label counts among the answers to a row
             spoken = np.flatnonzero(model.spoke)
             self.candidates_[spoken, model.log[spoken].argmax(axis=1)] = True
+        self.functions_ = find_functions(answers, self.functions)
         known = self.candidates_.any(axis=1) | (decided >= 0)
         if not known.any():
             raise ValueError(
@@ -286,17 +287,14 @@ class TestimonyClassifier(AppealClassifier):
         if rows is not None and not known.all():
             scores = self._model.decision(rows[~known])
             self.confidence_[~known] = self._model.probabilities(scores)
-        parts = (known, self.confidence_, found.posterior, decided)
-        self._account = found.account.everywhere(*parts)
+        self._account = replace(found.account, known=known, decided=decided)
         self.annotators_ = describe_people(kept, posterior, found.confusion)
-        self.functions_ = find_functions(kept, self.functions)
         self.trust_ = found.beta
         self.feature_gain_ = found.gain
         self.n_iter_ = PASSES if self.functions_[kept.people].all() else ROUNDS + 1
         self.regularization_ = found.ridge
         self.shared_errors_ = found.shared
         self.model_temperatures_ = {name: 1 / t for name, t in found.trusts.items()}
-        self._judge_answers(answers, models)
         self._keep_labels(answers, models, decided, X is not None)
         return self
 
@@ -327,21 +325,13 @@ class TestimonyClassifier(AppealClassifier):
         """
         check_is_fitted(self)
         return explain_answers(
-            self._account,
+            self._account.everywhere(self.confidence_),
             self.answers_,
             read_rows(rows, len(self.confidence_)),
             self.confidence_,
             self.transduction_,
             self.audit_ is not None,
         )
-
-    def _judge_answers(self, answers: Answers, models: list[ModelAnswers]) -> None:
-        """Set `suspicion_` and `label_quality_` by the posterior of every row."""
-        answered = self.candidates_.any(axis=1)
-        outside = 1 - np.sum(self.confidence_ * self.candidates_, axis=1)
-        self.suspicion_ = np.where(answered, np.clip(outside, 0, 1), np.nan)
-        most = np.where(_most_given(answers, models), self.confidence_, 0.0).max(axis=1)
-        self.label_quality_ = np.where(answered, np.clip(most, 0, 1), np.nan)
 
     def _keep_labels(
         self,
@@ -350,7 +340,7 @@ class TestimonyClassifier(AppealClassifier):
         decided: NDArray[np.intp],
         features: bool,
     ) -> None:
-        """Leave first and final labels, what changed, and ties."""
+        """Leave first and final labels, what changed, ties, and how doubtful the answers are."""
         history = []
         for posterior, informed in (
             (self.verdict_confidence_, False),
@@ -364,6 +354,11 @@ class TestimonyClassifier(AppealClassifier):
         self.overturned_ = first != last
         best = self._merits(self.confidence_, allowed)
         self.n_ties_ = int(np.sum(np.sum(best == best.max(axis=1, keepdims=True), axis=1) > 1))
+        answered = self.candidates_.any(axis=1)
+        outside = 1 - np.sum(self.confidence_ * self.candidates_, axis=1)
+        self.suspicion_ = np.where(answered, np.clip(outside, 0, 1), np.nan)
+        most = np.where(_most_given(answers, models), self.confidence_, 0.0).max(axis=1)
+        self.label_quality_ = np.where(answered, np.clip(most, 0, 1), np.nan)
 
     def _allowed(
         self, answers: Answers, models: list[ModelAnswers], features: bool
@@ -374,7 +369,7 @@ class TestimonyClassifier(AppealClassifier):
         """
         if self.within_answers is False or (self.within_answers == "auto" and features):
             return np.ones_like(self.candidates_)
-        if not features and find_functions(answers, self.functions)[answers.people].all():
+        if not features and self.functions_[answers.people].all():
             return _most_given(answers, models)
         return self.candidates_
 
@@ -390,7 +385,9 @@ class TestimonyClassifier(AppealClassifier):
                 "give answers, candidate sets, or one label per row."
             )
         self.__dict__.pop("_model", None)
-        answers = as_answers(ravel_column(y), layout="auto")
+        answers = y
+        if not isinstance(y, Answers):
+            answers = as_answers(ravel_column(y), layout="auto")
         n, n_named = answers.shape
         for name, given in (("decisions", decisions), ("audited", audited)):
             if given is not None and len(given) != n:

@@ -29,6 +29,8 @@ AUDIT, REVIEWED = "audited rows", "decided in review"
 class Account:
     """What the rows' scores are made of, as the last round left it: means over the models.
 
+    The n rows of a fit are those that something is known of, until `everywhere` adds the others.
+
     Attributes
     ----------
     looks : ndarray, shape (n, l)
@@ -51,7 +53,9 @@ class Account:
         Whether the votes have a share in the posterior next to the scores.
     posterior : ndarray, shape (n, l)
         What was made of it, before audited rows recalibrated it.
-    decided : ndarray of int, shape (n,)
+    known : ndarray of bool, shape (N,)
+        Which of all rows something is known of.
+    decided : ndarray of int, shape (N,)
         Class of the rows that were reviewed, -1 elsewhere.
     """
 
@@ -65,32 +69,26 @@ class Account:
     scored: Matrix = field(default_factory=lambda: np.empty((0, 0)))
     voted: bool = False
     posterior: Matrix = field(default_factory=lambda: np.empty((0, 0)))
+    known: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
     decided: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
-    def everywhere(
-        self,
-        known: NDArray[np.bool_],
-        confidence: Matrix,
-        posterior: Matrix,
-        decided: NDArray[np.intp],
-    ) -> Account:
-        """Return the account of all rows, from that of the rows that something is known of.
+    def everywhere(self, confidence: Matrix) -> Account:
+        """Return the account of all rows, whose confidence is given.
 
-        The others have what the model says of new rows, or the mean of all rows.
+        Rows that nothing is known of have what the model says of new rows, or the mean.
         """
+        known = self.known
         looks = log(confidence)
         scored = confidence.copy()
         before = confidence.copy()
         looks[known] = self.looks
         scored[known] = self.scored
-        before[known] = posterior
+        before[known] = self.posterior
         models = {}
         for name, evidence in self.models.items():
             models[name] = np.zeros_like(looks)
             models[name][known] = evidence
-        return replace(
-            self, looks=looks, models=models, scored=scored, posterior=before, decided=decided
-        )
+        return replace(self, looks=looks, models=models, scored=scored, posterior=before)
 
 
 def explain_answers(

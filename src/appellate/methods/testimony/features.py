@@ -185,10 +185,8 @@ def find_beta(
     def likelihood(beta: float) -> float:
         return float(weights @ answer_likelihood(beta, output, L, opinions))
 
-    def loss(log_beta: float) -> float:
-        return 1e-3 * (log_beta - 1.5) ** 2 - likelihood(np.exp(log_beta)) / total
-
-    beta = float(np.exp(least(loss).x))
+    best = least(lambda x: 1e-3 * (x - 1.5) ** 2 - likelihood(np.exp(x)) / total)
+    beta = float(np.exp(best.x))
     without = weights @ answer_likelihood(0.0, output, L + prior, opinions)
     return beta, likelihood(beta) - float(without)
 
@@ -214,11 +212,9 @@ def choose_ridge(
 
 def scale_of(scores: Matrix, posterior: Matrix) -> tuple[float, float]:
     """Return b of the smallest cross-entropy of softmax(b scores) and the posterior, and it."""
-
-    def loss(log_b: float) -> float:
-        return float(-np.mean(np.sum(posterior * log_softmax(np.exp(log_b) * scores, axis=1), 1)))
-
-    best = least(loss, 1e-3)
+    best = least(
+        lambda x: -np.mean(np.sum(posterior * log_softmax(np.exp(x) * scores, axis=1), 1)), 1e-3
+    )
     return float(np.exp(best.x)), float(best.fun)
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from appellate.candidates import Answers
-from appellate.methods.testimony.people import Matrix, counted
+from appellate.methods.testimony.people import Matrix, counted, incidence
 
 PASSES = 2  # more of them let the shares of the labels drift
 PRECEDENT = 200.0  # answers that the precision of all functions weighs next to one's own
@@ -77,11 +77,11 @@ class Functions:
     members: NDArray[np.intp]
 
     @classmethod
-    def of(cls, answers: Answers, said: sp.csr_array, members: NDArray[np.bool_]) -> Functions:
-        """Take the members out of `people.incidence`."""
+    def of(cls, answers: Answers, members: NDArray[np.bool_]) -> Functions:
+        """Take the answers of the members out of all answers."""
         labels, l = one_sided_labels(answers)[members], answers.shape[1]
         numbers = np.flatnonzero(members)
-        return cls(labels, said[numbers * l + labels], numbers)
+        return cls(labels, incidence(answers)[:, numbers * l + labels].T.tocsr(), numbers)
 
     def precisions(self, q: Matrix, shares: Matrix) -> Matrix:
         """What is true where each function speaks, by the posterior q, (F, l).

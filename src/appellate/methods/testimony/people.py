@@ -18,6 +18,7 @@ Matrix = NDArray[np.float64]
 
 SHRINKAGE = 4.0  # answers that the mean of all annotators weighs next to one's own
 EDGE = 1e-6  # probabilities are kept so far from 0 and 1
+INSIDE = (EDGE, 1 - EDGE)
 _SAMPLE = 50_000  # opinions that beta is found from
 
 
@@ -39,16 +40,17 @@ def count_votes(answers: Answers) -> tuple[Matrix, Matrix]:
 
 
 def incidence(answers: Answers) -> sp.csr_array:
-    """Sparse matrix, (p l, n): the weight of answer k of annotator j to row i at (j l + k, i).
+    """Sparse matrix, (n, p l): the weight of answer k of annotator j to row i at (i, j l + k).
 
-    Only answers that are one label; sets have `set_rates`.
+    Only answers that are one label; sets have `set_rates`. Products of it pass over the rows, so
+    that large posteriors are read in order.
     """
     n, l = answers.shape
     weights, sizes = counted(answers)
     weights = np.where(sizes == 1, weights, 0.0)
     places = answers.people.astype(np.int64) * l + answers.labels
-    shape = (answers.n_people * l, n)
-    return sp.csr_array(sp.coo_array((weights, (places, answers.rows)), shape=shape))
+    shape = (n, answers.n_people * l)
+    return sp.csr_array(sp.coo_array((weights, (answers.rows, places)), shape=shape))
 
 
 @dataclass(frozen=True)
@@ -99,21 +101,25 @@ def estimate_annotators(
     ordered: bool = False,
     expectation: Expectation = OWN_CONFUSIONS,
 ) -> Annotators:
-    """Estimate confusions and rates of all annotators by the posterior.
+    """Estimate confusions and rates of all annotators by the posterior q.
 
-    `counts` is the `incidence` of the answers.
+    `counts` is the `incidence` of the answers. With ``N_j[c, k]``, the sum of q[i, c] over
+    annotator j's answers k, and the strength s of the expected confusions M_j::
+
+        Theta_j[c, k] = P_j(answer k | label c) = (N_j + s l M_j) / (row sum + s l)
+
+    It is M_j if s is infinite.
     """
-    N = person_counts(counts, posterior)
-    expected = expected_confusions(N, ordered=ordered, alike_errors=expectation.alike_errors)
-    theta = confusions(N, expected, expectation.strength)
-    rates = set_rates(answers, posterior)
-    return Annotators(theta, rates, log_likelihoods(answers, counts, theta, rates))
-
-
-def person_counts(counts: sp.csr_array, posterior: Matrix) -> Matrix:
-    """``N_j[c, k]``, the sum of q[i, c] over annotator j's answers k, (p, l, l)."""
     l = posterior.shape[1]
-    return np.asarray(counts @ posterior).reshape(-1, l, l).transpose(0, 2, 1)
+    N = np.asarray(counts.T @ posterior).reshape(-1, l, l).transpose(0, 2, 1)
+    theta = expected_confusions(N, ordered=ordered, alike_errors=expectation.alike_errors)
+    if np.isfinite(expectation.strength):
+        weight = expectation.strength * l
+        theta = (N + weight * theta) / (N.sum(axis=2, keepdims=True) + weight)
+    rates = np.full(len(N), EDGE)
+    if answers.sizes is not None:
+        rates = set_rates(answers, posterior)
+    return Annotators(theta, rates, log_likelihoods(answers, counts, theta, rates))
 
 
 def expected_confusions(N: Matrix, *, ordered: bool = False, alike_errors: bool = False) -> Matrix:
@@ -135,7 +141,7 @@ def expected_confusions(N: Matrix, *, ordered: bool = False, alike_errors: bool 
     if l == 1:
         return np.ones_like(N)
     pooled = N.sum(axis=0)
-    accuracy = _inside(np.trace(pooled) / max(pooled.sum(), EDGE))
+    accuracy = np.clip(np.trace(pooled) / max(pooled.sum(), EDGE), *INSIDE)
     if ordered:
         distance = np.arange(l) - np.arange(l)[:, None] + l - 1  # k - c, from 0 on
         pairs = np.bincount(distance.ravel())  # of labels that are so far apart
@@ -148,25 +154,13 @@ def expected_confusions(N: Matrix, *, ordered: bool = False, alike_errors: bool 
     if not alike_errors:
         P = (pooled + l * spread) / (pooled.sum(axis=1, keepdims=True) + l)
     ability = (np.einsum("jcc->j", N) + SHRINKAGE * accuracy) / (N.sum(axis=(1, 2)) + SHRINKAGE)
-    ability = logit(_inside(ability))[:, None] - logit(accuracy)
-    correct = expit(logit(_inside(np.diag(P))) + ability)  # [j, c]
+    ability = logit(np.clip(ability, *INSIDE))[:, None] - logit(accuracy)
+    correct = expit(logit(np.clip(np.diag(P), *INSIDE)) + ability)  # [j, c]
     wrong = P * (1 - np.eye(l))
     wrong /= wrong.sum(axis=1, keepdims=True)
     expected = (1 - correct)[:, :, None] * wrong
     expected[:, np.arange(l), np.arange(l)] = correct
     return np.asarray(expected)
-
-
-def confusions(N: Matrix, expected: Matrix, strength: float = 1.0) -> Matrix:
-    """Confusion matrices of all annotators, (p, l, l): ``Theta[j, c, k] = P_j(k | label c)``.
-
-    ``Theta_j = (N_j + s l M_j) / (row sum + s l)`` for the strength s of what is expected;
-    ``M_j`` if it is infinite.
-    """
-    if np.isinf(strength):
-        return expected
-    weight = strength * N.shape[1]
-    return np.asarray((N + weight * expected) / (N.sum(axis=2, keepdims=True) + weight))
 
 
 def set_rates(answers: Answers, posterior: Matrix) -> Matrix:
@@ -181,7 +175,7 @@ def set_rates(answers: Answers, posterior: Matrix) -> Matrix:
     mass = np.bincount(who, held, minlength=answers.n_people)
     count = np.bincount(who, 1 / size, minlength=answers.n_people)
     mean = mass.sum() / max(count.sum(), EDGE)
-    return _inside((mass + SHRINKAGE * mean) / (count + SHRINKAGE))
+    return np.clip((mass + SHRINKAGE * mean) / (count + SHRINKAGE), *INSIDE)
 
 
 def log_likelihoods(
@@ -194,7 +188,7 @@ def log_likelihoods(
     """
     l = theta.shape[1]
     table = np.log(theta).transpose(0, 2, 1).reshape(-1, l)  # [(j, k), c]
-    L = np.asarray(counts.T @ table)
+    L = np.asarray(counts @ table)
     if answers.sizes is not None:
         gains = _set_gains(answers, rates, l) * counted(answers)[0]
         np.add.at(L, (answers.rows, answers.labels), gains)
@@ -273,12 +267,13 @@ def sample_opinions(answers: Answers, theta: Matrix, rates: Matrix) -> Opinions:
     weights, sizes = counted(part)
     place, first = np.unique(number[entries], return_index=True)
     evidence = np.log(theta[part.people[first], :, part.labels[first]])
-    rate, size = rates[part.people[first]], sizes[first]
-    others = np.log((1 - rate) / np.maximum(l - size, 1))
-    evidence[size > 1] = np.where(size < l, others, 0.0)[size > 1, None]
-    several = np.flatnonzero(sizes > 1)
-    opinion = np.searchsorted(place, number[entries][several])
-    evidence[opinion, part.labels[several]] += _set_gains(part, rates, l)[several]
+    if part.sizes is not None:
+        rate, size = rates[part.people[first]], sizes[first]
+        others = np.log((1 - rate) / np.maximum(l - size, 1))
+        evidence[size > 1] = np.where(size < l, others, 0.0)[size > 1, None]
+        several = np.flatnonzero(sizes > 1)
+        opinion = np.searchsorted(place, number[entries][several])
+        evidence[opinion, part.labels[several]] += _set_gains(part, rates, l)[several]
     return Opinions(part.rows[first], weights[first], evidence)
 
 
@@ -295,7 +290,7 @@ def describe_people(answers: Answers, posterior: Matrix, confusion: Matrix) -> d
     correct = np.bincount(who, weights * posterior[answers.rows, answers.labels], minlength=p)
     votes = answers.votes()
     common = (votes == votes.max(axis=1, keepdims=True))[answers.rows, answers.labels]
-    mean = _inside(correct.sum() / max(count.sum(), EDGE))
+    mean = np.clip(correct.sum() / max(count.sum(), EDGE), *INSIDE)
     hits = correct + SHRINKAGE * mean
     low, high = share_interval(hits, count + SHRINKAGE)
     named = answers.person_names
@@ -314,7 +309,3 @@ def share_interval(correct: Any, total: Any) -> Any:
     """95 % interval of a share (Jeffreys): low and high."""
     a, b = correct + 0.5, total - correct + 0.5
     return [beta_distribution.ppf(x, a, b) for x in (0.025, 0.975)]
-
-
-def _inside(values: Any) -> Any:
-    return np.clip(values, EDGE, 1 - EDGE)

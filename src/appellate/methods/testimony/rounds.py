@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, log_softmax, logit, logsumexp, softmax
@@ -46,6 +48,7 @@ _HELD_OUT_SCALE = 0.05  # nats per held-out answer that lower the weight of a mo
 SHARED_ERRORS = 0.4  # how much of a further answer repeats errors, if the answers do not tell
 _SHARED_SPREAD = 0.3  # standard deviation of that before the answers tell
 _SHARED = np.linspace(0, 1.5, 31)  # values that are tried
+_TINY = np.finfo(float).tiny
 _FOLDS, _FOLD_ROUNDS = 5, 4
 _HELD_OUT = 50_000  # opinions that are enough to choose by
 _PER_CORRELATION = 7.0  # shared errors for each unit of correlation that the answers show
@@ -109,6 +112,10 @@ class AnswerTable:
         Class of the rows that are certain, -1 elsewhere.
     ordered : bool
         Whether the classes are in order.
+    regressions : Regressions or None
+        The features.
+    ridge : float or None
+        That of the regression on the features.
     """
 
     people: Answers
@@ -118,6 +125,13 @@ class AnswerTable:
     total: Matrix
     decided: NDArray[np.intp] | None
     ordered: bool
+    regressions: Regressions | None = None
+    ridge: float | None = None
+
+    @cached_property
+    def counts(self) -> sp.csr_array:
+        """`incidence` of the annotators' answers."""
+        return incidence(self.people)
 
     def shares(self, doubt: float = DOUBT) -> Matrix:
         """Shares of the votes with so many more spread evenly, (n, l); certain where decided."""
@@ -133,12 +147,12 @@ class AnswerTable:
         """
         people, number = self.people, number_opinions(self.people)
         weights = counted(people)[0]
-        _, first = np.unique(number, return_index=True)
+        first = np.flatnonzero(np.diff(number, prepend=-1))
         times = np.ceil(np.maximum(weights[first], EDGE)).astype(np.int64)
         drawn = np.random.default_rng(0).multinomial(times, np.full(_FOLDS, 1 / _FOLDS))
-        parts = (drawn / times[:, None])[number] * weights[:, None]
         enough = -(-_HELD_OUT * _FOLDS // max(len(first), 1))
-        for part in parts.T[:enough]:
+        for fold in drawn.T[:enough]:
+            part = (fold / times)[number] * weights
             held = replace(people._take(part > 0), weights=part[part > 0])
             left = weights - part
             rest = replace(people._take(left > 0), weights=left[left > 0])
@@ -179,10 +193,17 @@ class Scores:
     def posterior(self, shared: float) -> Matrix:
         """Posterior if annotators err together, (n, l).
 
-        ``softmax((evidence + looks) / (1 + s (m - 1)) + prior)`` for m answers.
+        ``softmax((evidence + looks) / (1 + s (m - 1)) + prior)`` for m answers: annotators err
+        together on hard rows, so that m answers say less than independent ones.
         """
-        scores = (self.evidence + self.looks) / repeated(self.total, shared) + self.prior
-        return np.asarray(softmax(scores, axis=1))
+        scores = self.evidence + self.looks
+        if shared:
+            scores /= (1 + shared * (np.maximum(self.total, 1) - 1))[:, None]
+        scores += self.prior
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= np.einsum("ic->i", scores)[:, None]
+        return scores
 
 
 @dataclass(frozen=True)
@@ -209,9 +230,6 @@ class CrowdRound:
     gain: float = 0.0
     trusts: dict[Any, float] = field(default_factory=dict)
     functions: Matrix | None = None
-
-
-FitRound = Callable[[AnswerTable, Expectation, int], CrowdRound]
 
 
 def fit_crowd(
@@ -241,41 +259,37 @@ def fit_crowd(
         Models that gave probabilities.
     """
     members = find_functions(answers, functions)
-    counts = incidence(answers)
     votes, total = count_votes(answers)
     for model in models:
         votes, total = votes + model.shares(), total + model.spoke
     table = AnswerTable(
         people=answers._take(~members[answers.people]),
-        functions=Functions.of(answers, counts, members) if members.any() else None,
+        functions=Functions.of(answers, members) if members.any() else None,
         models=models,
         votes=votes,
         total=total,
         decided=decided,
         ordered=ordered,
+        regressions=regressions,
     )
     if table.functions is None or len(table.people.rows):
-        return _fit_annotators(table, regressions)
-    found = _fit_functions(table, regressions)
-    known = estimate_annotators(answers, counts, found.posterior, ordered)
+        return _fit_annotators(table)
+    found = _fit_functions(table)
+    known = estimate_annotators(answers, incidence(answers), found.posterior, ordered)
     return replace(found, confusion=known.confusion)
 
 
-def _fit_annotators(table: AnswerTable, regressions: Regressions | None) -> CrowdFit:
+def _fit_annotators(table: AnswerTable) -> CrowdFit:
     """Weigh the models of the annotators by held-out answers, and average their scores."""
-    ridge = None
-    if regressions is not None:
+    if table.regressions is not None:
         start = table.shares(DOUBT_WITH_FEATURES)
-        ridge = choose_ridge(regressions, table.people, start, ordered=table.ordered)
-
-    def fit(part: AnswerTable, expectation: Expectation, rounds: int) -> CrowdRound:
-        return run_crowd_rounds(part, expectation, regressions, ridge, rounds)
-
-    weights, shared = weigh_by_held_out(table, fit, regressions is not None)
-    found = [fit(table, expectation, ROUNDS) for expectation in EXPECTATIONS]
+        ridge = choose_ridge(table.regressions, table.people, start, ordered=table.ordered)
+        table = replace(table, ridge=ridge)
+    weights, shared = weigh_by_held_out(table)
+    found = [run_crowd_rounds(table, expectation, ROUNDS) for expectation in EXPECTATIONS]
     scores = average_scores([each.scores for each in found], weights)
     correlated = None
-    if regressions is None:
+    if table.regressions is None:
         q = certain(scores.posterior(0.0), table.decided)
         correlated = find_shared_errors(table.people, q)
     if correlated is not None:
@@ -284,24 +298,23 @@ def _fit_annotators(table: AnswerTable, regressions: Regressions | None) -> Crow
     if correlated is not None:
         # The votes keep a part, because the models of the annotators are wrong on some rows.
         posterior = (1 - shared) * scored + shared * table.shares()
-    account = _account(table, found, weights, regressions is not None)
+    account = _account(table, found, weights)
+    posterior = certain(posterior, table.decided)
     return CrowdFit(
-        posterior=certain(posterior, table.decided),
+        posterior=posterior,
         confusion=_mean([each.annotators.confusion for each in found], weights),
         beta=_mean([each.beta for each in found], weights),
         gain=_mean([each.gain for each in found], weights),
-        ridge=ridge,
+        ridge=table.ridge,
         shared=shared,
         trusts={
             name: _mean([each.trusts[name] for each in found], weights) for name in found[0].trusts
         },
-        account=replace(account, scored=scored, voted=correlated is not None),
+        account=replace(account, scored=scored, voted=correlated is not None, posterior=posterior),
     )
 
 
-def _account(
-    table: AnswerTable, found: Sequence[CrowdRound], weights: Matrix, informed: bool
-) -> Account:
+def _account(table: AnswerTable, found: Sequence[CrowdRound], weights: Matrix) -> Account:
     """Average the parts that the scores of the last rounds were summed from."""
     p, (n, l) = table.people.n_people, table.votes.shape
     members, spoken = np.zeros(p, dtype=bool), np.zeros((p, l))
@@ -311,7 +324,7 @@ def _account(
     scores = average_scores([each.scores for each in found], weights)
     return Account(
         looks=np.broadcast_to(scores.looks + scores.prior, (n, l)),
-        informed=informed,
+        informed=table.regressions is not None,
         log_theta=_mean([np.log(each.annotators.confusion) for each in found], weights),
         odds=_mean([logit(each.annotators.rates) for each in found], weights),
         functions=members,
@@ -339,26 +352,20 @@ def average_scores(scores: Sequence[Scores], weights: Matrix) -> Scores:
 
 
 def run_crowd_rounds(
-    table: AnswerTable,
-    expectation: Expectation,
-    regressions: Regressions | None = None,
-    ridge: float | None = None,
-    rounds: int = ROUNDS,
+    table: AnswerTable, expectation: Expectation, rounds: int = ROUNDS
 ) -> CrowdRound:
     """Run some rounds on the regression of the votes, and one on that of the posterior.
 
     Functions next to annotators add their evidence in every round.
     """
-    counts = incidence(table.people)
+    regressions, ridge = table.regressions, table.ridge
     q = table.shares(DOUBT if regressions is None else DOUBT_WITH_FEATURES)
-    output = None
-    if regressions is not None and ridge is not None:
-        output = regressions.leave_one_out(q, ridge)
-    last = None
+    output = last = None
     for step in range(rounds + 1):
-        if regressions is not None and ridge is not None and step == rounds:  # more would echo
+        # Between the first and the last round, features would echo what they said.
+        if regressions is not None and ridge is not None and step in (0, rounds):
             output = regressions.leave_one_out(q, ridge)
-        last = _next_round(table, expectation, counts, q, output, last)
+        last = _next_round(table, expectation, q, output, last)
         q = certain(last.scores.posterior(0.0), table.decided)
     assert last is not None
     return last
@@ -367,13 +374,12 @@ def run_crowd_rounds(
 def _next_round(
     table: AnswerTable,
     expectation: Expectation,
-    counts: Any,
     q: Matrix,
     output: Matrix | None,
     before: CrowdRound | None,
 ) -> CrowdRound:
     """Estimate annotators, models and the trust in the features by the posterior q."""
-    known = estimate_annotators(table.people, counts, q, table.ordered, expectation)
+    known = estimate_annotators(table.people, table.counts, q, table.ordered, expectation)
     frequency = class_shares(q)
     prior, evidence = np.log(frequency), known.evidence
     spoken = None
@@ -412,29 +418,24 @@ class HeldOutAnswers:
     scores: list[Scores]
     chances: list[Matrix]
 
-    def likelihood(self, models: Matrix, shared: float) -> float:
-        """Log-likelihood of the opinions if the models of the annotators have these weights."""
-        posterior = average_scores(self.scores, models).posterior(shared)
-        mixed = np.einsum("oc,oc->o", posterior, _mean(self.chances, models))
-        return float(self.weights @ np.log(np.maximum(mixed, np.finfo(float).tiny)))
+    def likelihoods(self, models: Matrix, shared: Sequence[float]) -> Matrix:
+        """Log-likelihoods of the opinions, one per value of what is repeated.
+
+        The models of the annotators have the weights `models`.
+        """
+        scores, chances = average_scores(self.scores, models), _mean(self.chances, models)
+        mixed = [np.einsum("oc,oc->o", scores.posterior(s), chances) for s in shared]
+        return np.array([self.weights @ np.log(np.maximum(m, _TINY)) for m in mixed])
 
 
-def weigh_by_held_out(table: AnswerTable, fit: FitRound, informed: bool) -> tuple[Matrix, float]:
+def weigh_by_held_out(table: AnswerTable) -> tuple[Matrix, float]:
     """Weigh the models of the annotators, and find how far they err together.
 
     A fifth of the answers is predicted from the others, five times. A model that predicts them
     with the log-likelihood h per answer has the weight ``exp(h / .05)`` over the sum of all. How
     much of a further answer repeats the errors of the others is the value under which held-out
-    answers are likeliest, with the prior N(.4, .3^2); without any it is .4.
-
-    Parameters
-    ----------
-    table : Table
-        All answers.
-    fit : callable
-        Runs so many rounds on a table with an expectation.
-    informed : bool
-        Whether there are features. They predict the answers to rows that have no other answer.
+    answers are likeliest, with the prior N(.4, .3^2); without any it is .4. Features also predict
+    the answers to rows that have no other answer.
 
     Returns
     -------
@@ -444,26 +445,25 @@ def weigh_by_held_out(table: AnswerTable, fit: FitRound, informed: bool) -> tupl
         How much is repeated.
     """
     n_models = len(EXPECTATIONS)
-    folds = [_hold_out(rest, held, fit, informed) for rest, held in table.folds()]
+    folds = [_hold_out(rest, held) for rest, held in table.folds()]
     n_held = max(sum(float(fold.weights.sum()) for fold in folds), 1.0)
     gains = np.zeros(n_models)
     for e, alone in enumerate(np.eye(n_models)):
-        gains[e] = sum(fold.likelihood(alone, 0.0) for fold in folds) / n_held
+        gains[e] = sum(fold.likelihoods(alone, [0.0]).item() for fold in folds) / n_held
     weights = np.asarray(softmax(gains / _HELD_OUT_SCALE))
     best = -np.square((_SHARED - SHARED_ERRORS) / _SHARED_SPREAD) / 2
-    for s, shared in enumerate(_SHARED):
-        best[s] += sum(fold.likelihood(weights, shared) for fold in folds)
+    best += sum(fold.likelihoods(weights, _SHARED.tolist()) for fold in folds)
     return weights, float(_SHARED[best.argmax()])
 
 
-def _hold_out(rest: AnswerTable, held: Answers, fit: FitRound, informed: bool) -> HeldOutAnswers:
+def _hold_out(rest: AnswerTable, held: Answers) -> HeldOutAnswers:
     """Fit every model of the annotators to the answers that are left."""
     scores, chances = [], []
     for expectation in EXPECTATIONS:
-        last = fit(rest, expectation, _FOLD_ROUNDS)
+        last = run_crowd_rounds(rest, expectation, _FOLD_ROUNDS)
         known = last.annotators
         opinions = sample_opinions(held, known.confusion, known.rates)
-        if not informed:
+        if rest.regressions is None:
             opinions = opinions[rest.total[opinions.rows] > 0]
         scores.append(last.scores[opinions.rows])
         chances.append(np.exp(opinions.evidence))
@@ -488,7 +488,7 @@ def _weigh_models(
     return found, scores
 
 
-def _fit_functions(table: AnswerTable, regressions: Regressions | None) -> CrowdFit:
+def _fit_functions(table: AnswerTable) -> CrowdFit:
     """Pass twice over labelling functions, without annotators.
 
     The words that a function looks for are among the features, so that a regression predicts which
@@ -504,6 +504,7 @@ def _fit_functions(table: AnswerTable, regressions: Regressions | None) -> Crowd
     looks: Matrix | float = 0.0
     ridge = None
     beta = gain = 0.0
+    regressions = table.regressions
     if regressions is not None:
         ridge = FUNCTIONS_RIDGE if FUNCTIONS_RIDGE in regressions.ridges else regressions.ridges[0]
         output = regressions.leave_one_out(shares, ridge)
@@ -522,17 +523,18 @@ def _fit_functions(table: AnswerTable, regressions: Regressions | None) -> Crowd
     l, nobody = q.shape[1], table.people.n_people
     unasked = Annotators(np.full((nobody, l, l), 1 / l), np.full(nobody, 0.5), np.zeros_like(q))
     last = CrowdRound(unasked, scores, beta, gain, trusts, weights)
-    account = _account(table, [last], np.ones(1), regressions is not None)
+    account = _account(table, [last], np.ones(1))
     scored = scores.posterior(SHARED_ERRORS)
+    posterior = certain(scored, table.decided)
     return CrowdFit(
-        posterior=certain(scored, table.decided),
+        posterior=posterior,
         confusion=np.empty((0, l, l)),
         beta=beta,
         gain=gain,
         ridge=ridge,
         shared=SHARED_ERRORS,
         trusts=trusts,
-        account=replace(account, scored=scored),
+        account=replace(account, scored=scored, posterior=posterior),
     )
 
 
@@ -543,20 +545,12 @@ def class_shares(q: Matrix) -> Matrix:
 
 def certain(posterior: NDArray[Any], decided: NDArray[np.intp] | None) -> NDArray[Any]:
     """Give the rows that were decided their label, and it alone."""
-    if decided is None:
+    if decided is None or not (decided >= 0).any():
         return posterior
     out, rows = posterior.copy(), np.flatnonzero(decided >= 0)
     out[rows] = 0
     out[rows, decided[rows]] = 1
     return out
-
-
-def repeated(n_answers: Matrix, shared: float) -> Matrix:
-    """``1 + s (m - 1)``, (n, 1): by how much m answers to a row say less than independent ones.
-
-    Annotators err together on hard rows.
-    """
-    return np.asarray(1 + shared * (np.maximum(n_answers, 1) - 1)[:, None])
 
 
 def find_shared_errors(answers: Answers, q: Matrix) -> float | None:

@@ -24,7 +24,7 @@ function labelRecords() {
     const d = decisions.get(i), gone = !d && excluded(i);
     return { id: nameOf(i), label: d ? d.label : gone ? "" : classes[finalOf(i)],
       confidence: d ? (d.label ? 1 : "") : gone ? "" : confidence[i] / WHOLE,
-      outcome: d ? (d.label ? "reviewed" : "excluded") : WORDS[outcomeOf(i)] || outcomeOf(i),
+      outcome: d ? (d.label ? "reviewed" : "excluded") : outcomeOf(i),
       ...(suspicion && { suspicion: d || gone || outcomeOf(i) === UNANSWERED ? "" : suspicion[i] / WHOLE }) };
   });
 }

@@ -155,7 +155,7 @@ function chipOf(i) {
     d.label ? "✓ " + cut(d.label, 60) : "✗ not usable"];
   const word = outcomeOf(i);
   return [{ excluded: "none", reviewed: "done", [OUTSIDE]: "outside" }[word] ||
-    (changed(i) ? "changed" : "unchanged"), WORDS[word] || word];
+    (changed(i) ? "changed" : "unchanged"), word];
 }
 function chip(i) { // its first word is in view, where there is no room for more
   const [look, word] = chipOf(i), [first, ...rest] = look === "outside" ? word.split(" ") : [word];

@@ -25,7 +25,6 @@ const answers = data.answers && { people: data.answers.people, starts: unpack(da
   person: unpack(data.answers.person), label: unpack(data.answers.label) };
 const nRounds = data.history.shape[0] - 1, entries = labels.length;
 const OUTSIDE = "outside the answers", UNANSWERED = "unanswered"; // outcomes of answers
-const WORDS = { overturned: "changed", upheld: "unchanged" }; // of the files, and of the page
 const nNear = data.neighbors ? data.neighbors.shape[1] : 0;
 const calibrated = "expected_wrong" in summary; // confidences say how many labels are correct
 // Without first labels the majority vote is all that final labels can be compared with.
