@@ -12,6 +12,7 @@ landmarks   accuracy against the exact kernel at n = 10,000 over the number of l
 images      all 60,000 training images of Fashion-MNIST over the number of landmarks
 disk        X on disk, n = 1e6, under a limit of 4 GiB on the address space
 jury        the light jury at n = 1e4, 1e5, 1e6
+wide        check, rectify and predict on 2,000 and 10,000 columns of numbers, 20 rows
 draw        draw what `landmarks` measured last
 """
 
@@ -19,11 +20,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from _common import ROOT, apart, peak_bytes, run_parts
@@ -349,6 +352,39 @@ def prediction():
         print(f"  m = {m:4}: {len(new) / seconds:10,.0f}, {grown:.0f} MiB more memory")
 
 
+def write_wide(path, columns, rows=20):
+    """Write rows of three classes; every third has a second candidate."""
+    rng, names = np.random.RandomState(0), ("cat", "dog", "cow")
+    truth = rng.randint(3, size=rows)
+    X = rng.normal(size=(rows, columns)) + truth[:, np.newaxis]
+    lines = [",".join(["id", "names", *(f"x{j}" for j in range(columns))])]
+    for i in range(rows):
+        sets = {names[truth[i]], names[(truth[i] + (i % 3 == 0)) % 3]}
+        lines.append(",".join([f"r{i}", "|".join(sorted(sets)), *(f"{v:.4f}" for v in X[i])]))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def run_wide():
+    print("\nwide: CPU seconds of commands, start of Python included, on 20 rows")
+    for columns in (2000, 10_000):
+        with tempfile.TemporaryDirectory() as folder:
+            data, out = Path(folder, "t.csv"), Path(folder, "out")
+            write_wide(data, columns)
+            named = ["--candidates", "names", "--id", "id", "--out", str(out)]
+            new = ["--out", str(Path(folder, "new.csv"))]
+            for command in (
+                ["check", data],
+                ["rectify", data, *named],
+                ["predict", out, data, *new],
+            ):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                call = [sys.executable, "-m", "appellate", *map(str, command)]
+                subprocess.run(call, check=True, capture_output=True)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                print(f"{columns:>8} columns {command[0]:8} {spent:6.1f}")
+
+
 PARTS = {
     "growth": lambda: growth_of_sure(SIZES[:2]),
     "million": lambda: growth_of_sure(SIZES),
@@ -359,6 +395,7 @@ PARTS = {
     "images": all_images,
     "disk": on_disk,
     "jury": lambda: growth(fit_jury, SIZES, f"the light jury, m = {LANDMARKS}"),
+    "wide": run_wide,
     "draw": draw,
 }
 

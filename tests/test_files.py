@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import pytest
 
@@ -341,6 +342,17 @@ def test_reads_no_more_than_the_limit(tmp_path):
     if os.path.exists("/proc/self/maps"):  # says to be empty, and is not
         with pytest.raises(MemberError, match="larger than 9 bytes"):
             read_member("/proc/self", "maps", 9)
+
+
+def test_takes_no_more_memory_than_a_file_has(tmp_path):
+    """It asked for as many bytes as the limit: 16 GiB for every model."""
+    write_file(tmp_path / "a", "[1]")
+    tracemalloc.start()
+    try:
+        assert read_member(tmp_path, "a", 1 << 34) == b"[1]"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

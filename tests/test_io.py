@@ -437,6 +437,24 @@ def test_a_schema_that_is_a_bomb_is_refused_before_it_is_parsed(text, victim, mo
         load_model(victim, max_bytes=10**6)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pack(array("a.npy") | {"protocol": 2}, a_npy=npy((10**9,))), "larger than it is"),
+        (pack(array("a.npz") | {"protocol": 2}, a_npz=npz((10**9,))), "larger than it is"),
+        (pack(array("a.npz") | {"protocol": 2}, a_npz=npz((9 << 20,), bytes(72 << 20))),
+         "unpacks to 100 times"),
+    ],
+    ids=["array", "sparse matrix", "zeros"],
+)  # fmt: skip
+def test_an_array_that_is_a_bomb_is_refused_at_any_limit(content, message, victim):
+    """A file of a few kilobytes asked for gigabytes below the limit of 16 GiB."""
+    assert len(content) < 200_000
+    forge(victim, content)
+    with pytest.raises(ModelFileError, match=message):
+        load_model(victim)
+
+
 def test_the_schema_of_a_model_counts_as_a_part_of_it(victim):
     content = (victim / "model.skops").read_bytes()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import tracemalloc
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+import appellate
 from appellate import (
     AGGDClassifier,
     GaussianKernel,
@@ -25,6 +27,7 @@ from appellate import (
 )
 from appellate.methods import registry
 from appellate.numerics import memory
+from appellate.tables import write_table
 
 BASES = [
     SUREClassifier(),
@@ -303,3 +306,21 @@ def test_rows_with_every_label_are_counted(caplog):
         candidates[:3] = True
         SUREClassifier().fit(X, candidates)
     assert "3 of 60 rows have every label as a candidate" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::appellate.NoteWarning")
+def test_time_grows_linearly_with_the_columns(tmp_path):
+    """10,000 columns had not ended after 50 CPU seconds."""
+    rng, names = np.random.default_rng(0), ["cat", "dog", "cat|dog"] * 5
+
+    def measure(columns):
+        table = {"names": names} | {f"x{j}": rng.normal(size=15) for j in range(columns)}
+        write_table(table, tmp_path / "wide.csv")
+        begun = time.process_time()
+        appellate.rectify(tmp_path / "wide.csv", candidates="names").save(tmp_path / f"{columns}")
+        return time.process_time() - begun
+
+    measure(10)  # imports
+    few, many = measure(1000), measure(8000)
+    assert many < 12 * few

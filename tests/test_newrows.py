@@ -170,6 +170,22 @@ def test_grouped_thousands_stay_grouped(tmp_path):
     assert np.isnan(numbers_of(run, written(tmp_path, ["1,5"]))).all()
 
 
+def test_dots_that_group_thousands_stay_grouped(tmp_path):
+    cells = [f"{1 + i % 7}.{100 + i}" if i % 3 else "999" for i in range(40)]
+    run = appellate.rectify(weights(tmp_path, cells, delimiter=";"), candidates="names", **FAST)
+    assert run.labels["w"].tolist()[:2] == [999, 2101]
+    assert saved(run, tmp_path).labels["w"].tolist() == run.labels["w"].tolist()
+    for delimiter in (";", ","):
+        assert numbers_of(run, written(tmp_path, ["1.234", "7", "0.5"], delimiter)) == [
+            1234,
+            7,
+            0.5,
+        ]
+    assert numbers_of(run, written(tmp_path, ["1.234,5"])) == [1234.5]
+    assert numbers_of(run, written(tmp_path, ["1.234"]), decimal=",") == [1234]
+    assert numbers_of(run, written(tmp_path, ["1.234"]), decimal=".") == [1.234]
+
+
 def test_a_number_in_doubt_is_missing_and_the_note_says_what_to_do(tmp_path):
     run = appellate.rectify(
         weights(tmp_path, [f"{i % 7}.{i % 9}" for i in range(40)], delimiter=","),

@@ -102,7 +102,11 @@ def read_member(folder: str | os.PathLike[str], name: str, limit: int) -> bytes:
             found = os.fstat(stream.fileno())
             if not stat.S_ISREG(found.st_mode):  # replaced since it was looked at
                 raise _unsafe(path, found.st_mode, "a file")
-            content = b"" if found.st_size > limit else stream.read(limit + 1)
+            # Python makes room for as many bytes as it is asked for; some files have more to read
+            # than their size.
+            content = b"" if found.st_size > limit else stream.read(found.st_size + 1)
+            while found.st_size < len(content) <= limit and (more := stream.read(1 << 16)):
+                content += more
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:

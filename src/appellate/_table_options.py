@@ -284,7 +284,9 @@ class ReadingOptions(TypedDict, total=False):
             'Decimal mark of numbers, ``"."`` or ``","``. By default decimal commas are read in '
             "columns of numbers that have them, if a comma does not separate the cells. Commas "
             "that are all followed by three digits group thousands, unless another column has "
-            'decimal commas; with ``"."`` they do so in every file.',
+            'decimal commas; with ``"."`` they do so in every file. Dots that are all followed by '
+            "three digits group thousands in a file with decimal commas, or in one of semicolons "
+            "if some cells have no dot, or two.",
             choices=(".", ","),
         ),
     ]

@@ -42,6 +42,7 @@ META_FILE = "meta.json"
 _LARGEST_META = 64 << 20
 _LARGEST = 16 << 30
 # Alone compressed: those of skrub's encoders repeat themselves. A table of 300 columns has 8 MB.
+_SMALL, _RATIO = 64 << 20, 100  # bytes that a sparse matrix unpacks to; or so many times its size
 _SCHEMA, _LARGEST_SCHEMA = "schema.json", 256 << 20
 _LARGEST_TREE = 1 << 30  # bytes that the objects of a schema may take in memory
 _WEIGHTS = {b"{": 256, b"[": 64, b",": 64}  # bytes that each of them takes there, at most
@@ -150,7 +151,7 @@ def save_model(
         "format": MODEL_FORMAT,
         "format_version": MODEL_VERSION,
         **{name: version(name) for name in ("appellate", "scikit-learn", "numpy", "skops")},
-        "model": repr(model),
+        "model": _describe(model),
         "classes": [c if isinstance(c, str | int) else str(c) for c in scalars(classes)],
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": getattr(model, "n_features_in_", None),
@@ -163,6 +164,18 @@ def save_model(
         (stage / MODEL_FILE).write_bytes(content)
         (stage / META_FILE).write_text(f"{text}\n", encoding="utf-8", newline="\n")
     return target
+
+
+def _describe(model: Any) -> str:
+    """Return the repr of a model; of a pipeline only the types of the steps before the last.
+
+    These may have thousands of columns, and scikit-learn writes all of them before it cuts.
+    """
+    steps = getattr(model, "steps", None)
+    if not steps:
+        return repr(model)
+    named = [type(step).__name__ for _, step in steps[:-1]]
+    return f"{type(model).__name__}({', '.join([*named, repr(steps[-1][1])])})"
 
 
 def load_model(
@@ -418,21 +431,25 @@ def _read_schema(archive: ZipFile, max_bytes: int) -> bytes:
 
 
 def _unpacked_size(archive: ZipFile, name: str, max_bytes: int, *, inner: bool = False) -> int:
-    """Bytes that an array takes by its own account, the file's size if it is none."""
+    """Bytes that an array takes; raises if it says more than the file holds, or is a bomb."""
     size = archive.getinfo(name).file_size
     _check_size(size, max_bytes)  # before anything of it is unpacked
     if name.endswith(".npz") and not inner:
         with ZipFile(BytesIO(archive.read(name))) as within:
             names = within.namelist()
-            sizes = (_unpacked_size(within, each, max_bytes, inner=True) for each in names)
-            return size + sum(sizes)
+            inside = sum(_unpacked_size(within, each, max_bytes, inner=True) for each in names)
+        if inside > max(_SMALL, _RATIO * size):
+            raise ValueError(f"its {name} unpacks to {_RATIO} times its size and more.")
+        return size + inside
     if not name.endswith(".npy"):
         return size
     with archive.open(name) as stream:
         version = np.lib.format.read_magic(stream)
         header = "read_array_header_1_0" if version == (1, 0) else "read_array_header_2_0"
         shape, _, dtype = getattr(np.lib.format, header)(stream)
-    return max(size, prod(shape) * dtype.itemsize)
+    if prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"its {name} says that it is larger than it is.")
+    return size
 
 
 # -- what is written -------------------------------------------------------------------------

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
-import traceback
-from collections import Counter
 
-from tests.fuzz.trials import KINDS, Trials
+from tests.fuzz.guard import try_cases
+from tests.fuzz.trials import KINDS
 
 
 def main():
@@ -18,25 +16,28 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--kind", choices=KINDS, action="append", help="only these")
     given = parser.parse_args()
-    kinds, wrong, started = given.kind or KINDS, Counter(), time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, Trials(folder) as trials:
-        for number in range(given.cases):
-            kind, seed = kinds[number % len(kinds)], given.first + number // len(kinds)
-            try:
-                trials.try_case(kind, seed)
-            except Exception:
-                wrong[kind] += 1
-                print(f"-- {kind} {seed}", traceback.format_exc()[-3000:], sep="\n", flush=True)
-            if number % 1000 == 999:
-                print(f"{number + 1} cases, {wrong.total()} wrong", file=sys.stderr, flush=True)
-        for (kind, outcome), count in sorted(trials.outcomes.items()):
-            print(f"{count:7} {kind} {outcome}")
-        seconds = time.monotonic() - started
+    kinds, started, told = given.kind or KINDS, time.monotonic(), 0
+    numbers = [divmod(number, len(kinds)) for number in range(given.cases)]
+
+    def tell(found):
+        nonlocal told
+        for kind, seed, said in found.wrong[told:]:
+            print(f"-- {kind} {seed}", said, sep="\n", flush=True)
+        told, tried = len(found.wrong), found.outcomes.total()
+        if tried % 1000 == 0:
+            print(f"{tried} cases, {told} wrong", file=sys.stderr, flush=True)
+
+    found = try_cases(((kinds[i], given.first + seed) for seed, i in numbers), tell=tell)
+    for (kind, outcome), count in sorted(found.outcomes.items()):
+        print(f"{count:7} {kind} {outcome}")
+    took, kind, seed = found.slowest
+    print(f"the slowest, {kind} {seed}, took {took:.1f} processor seconds")
+    seconds = time.monotonic() - started
     print(
-        f"{given.cases} cases from seed {given.first}, {trials.commands} commands, "
-        f"{seconds:.0f} s: {wrong.total()} wrong"
+        f"{given.cases} cases from seed {given.first}, {found.commands} commands, "
+        f"{seconds:.0f} s: {len(found.wrong)} wrong"
     )
-    return min(wrong.total(), 1)
+    return min(len(found.wrong), 1)
 
 
 if __name__ == "__main__":

@@ -237,6 +237,140 @@ def as_excel(rnd, table):
     table.rows = []  # a formula is no text there
 
 
+ALIKE = [
+    *(
+        "cat",
+        " cat",
+        "cat ",
+        "Cat",
+        "CAT",
+        "\xa0cat",
+        "\u200bcat",
+        "\u00e9t",
+        "e\u0301t",
+        "\ufb01sh",
+    ),
+    *("1", "1.0", "01", "1e0", "+1", "-0", "0", "0.50", ".5", "1,5", "1_0", "1e400", "9" * 30),
+    *("nan", "NaN", "None", "NA", "null", "?", "-1", "true", "TRUE", "[a]", "['x']", "(a)", "{b}"),
+    *(
+        "Doe, Jane",
+        "dress, long",
+        "a;b",
+        "a/b",
+        "a or b",
+        "a & b",
+        "x|y",
+        "[1, 2]",
+        '["q"]',
+        "\\n",
+    ),
+    *(
+        "'a",
+        "''=x",
+        '"a"',
+        'a "b"',
+        "'",
+        "=1",
+        "'=1",
+        "l" * 1001,
+        "a\nb",
+        "a\tb",
+        "\u2028",
+        "\x85n",
+    ),
+]
+
+
+def make_cells(rnd):
+    """Make a table of candidate sets whose labels are alike, and what each row's cell holds.
+
+    A cell is a text, or the list that a file of columns has.
+    """
+    n = rnd.randint(4, 14)
+    pool = [*ALIKE, *LABELS] if rnd.random() < 0.7 else [*ALIKE[:24], "cat", "dog"]
+    costs = (
+        ["--cost=absolute", "--cost=within:1", "--cost=ordinal:2"] if rnd.random() < 0.2 else []
+    )
+    pool = ["0", "1", "2.0", "5", "9", "20"] if costs else pool
+    labels = rnd.sample(pool, rnd.randint(2, 5))
+    mark = rnd.choice(["|", "|", ";", ",", "/", " "])
+    form = rnd.choice(["text", "text", "text", "python", "json", "numpy", "list"])
+    cells = []
+    for i in range(n):
+        own = rnd.sample(labels, rnd.randint(1, len(labels)))
+        own = own if i > 1 else [labels[i]]
+        if rnd.random() < 0.15:
+            own += rnd.choices([own[0], "", " "], k=1)
+        gap = rnd.choice(["", "", " "])
+        match form:
+            case "python":
+                cells.append(str(own) if rnd.random() < 0.9 else str(tuple(own)))
+            case "json":
+                cells.append(json.dumps(own, ensure_ascii=rnd.random() < 0.5))
+            case "numpy":
+                cells.append(str(np.array(own)))
+            case "list":
+                cells.append(own)
+            case _:
+                cells.append(f"{gap}{mark}{gap}".join(own))
+    names = [f"r{i}" for i in range(n)]
+    match rnd.random():
+        case p if p < 0.05:
+            names[1] = names[0]
+        case p if p < 0.1:
+            names[:2] = ["1", "1.0"]
+        case p if p < 0.15:
+            names[1] = rnd.choice(["", " r0", "R0", "e\u0301", "=r1", "nan"])
+    extra = rnd.choice(["x", "x", "label", "outcome", "confidence", "truth", "c2"])
+    table = Table("", b"", ["id", extra, "g", "c"])
+    table.rows = [
+        [names[i], f"{rnd.gauss(i % 3, 0.3):.2f}", f"g{i // 3}", cells[i]] for i in range(n)
+    ]
+    table.options = ["--candidates=c", "--id=id"]
+    if form == "text" and rnd.random() < 0.6:
+        table.options.append(f"--separator={mark}")
+    table.options += rnd.sample(costs, 1) if costs else []
+    others = ["--groups=g", "--missing=?", "--missing=1.0", f"--truth={extra}"]
+    table.options += [each for each in others if rnd.random() < 0.07]
+    table.options += ["--features=" + extra] if rnd.random() < 0.5 else []
+    if form == "list":
+        _write_lists(rnd, table)
+    else:
+        as_csv(rnd, table)
+    return table
+
+
+def _write_lists(rnd, table):
+    """Write a table whose sets are lists, as JSON lines or Parquet."""
+    columns = dict(zip(table.titles, map(list, zip(*table.rows, strict=True)), strict=True))
+    if rnd.random() < 0.5:
+        records = [dict(zip(table.titles, row, strict=True)) for row in table.rows]
+        table.name = "t.jsonl"
+        table.content = "\n".join(map(json.dumps, records)).encode()
+        return
+    if rnd.random() < 0.3:  # numbers are labels too
+        columns["c"] = [[float(len(label)) for label in cell] for cell in columns["c"]]
+        for row, cell in zip(table.rows, columns["c"], strict=True):
+            row[-1] = list(map(str, cell))
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), stream)
+    table.name, table.content = "t.parquet", stream.getvalue()
+
+
+def make_review(rnd, table):
+    """Make a file of decisions about rows of a table of cells, and what it decides."""
+    decided, lines = {}, [["id", "decision", "label"]]
+    words_ = [label for row in table.rows for label in re.split(r"[|;,]", str(row[-1]))]
+    for row in rnd.sample(table.rows, 2):
+        kind = rnd.choice(["accept", "other", "none", "none", "clear"])
+        label = rnd.choice([*words_, "", "new label"])
+        lines.append([row[0], kind, label])
+        decided[row[0]] = kind, label
+    stream = io.StringIO(newline="")
+    csv.writer(stream).writerows(lines)
+    return stream.getvalue().encode(), decided
+
+
 def make_npy(rnd, n):
     """Make embeddings, whole or damaged, in .npy or .npz."""
     stream = io.BytesIO()
@@ -266,8 +400,8 @@ def damage(rnd, content):
     return bytes(content)
 
 
-def make_arrow(rnd, kind):
-    """Change a byte, or a few, of a small Arrow stream or file."""
+def make_columns(rnd, kind):
+    """Make a small file of typed columns: an Arrow stream or file, or Parquet."""
     n = 12
     columns = {
         "id": [f"r{i}" for i in range(n)],
@@ -277,15 +411,35 @@ def make_arrow(rnd, kind):
         "list": [["a"], ["b", "c"], None] * (n // 3),
         "view": pa.array(["a" * 20, "b", None] * (n // 3), pa.string_view()),
         "day": pa.array([0, 1, None] * (n // 3), pa.timestamp("us")),
+        "noon": pa.array([0, 1, None] * (n // 3), pa.timestamp("s", "Europe/Paris")),
+        "hours": pa.array([0, 1, None] * (n // 3), pa.duration("s")),
     }
     table, sink = pa.table(columns), io.BytesIO()
+    if kind == "parquet":
+        how = rnd.choice(["NONE", "NONE", "SNAPPY", "ZSTD"])
+        pyarrow.parquet.write_table(
+            table, sink, compression=how, row_group_size=rnd.choice([n, 7])
+        )
+        return sink.getvalue()
     options = pa.ipc.IpcWriteOptions(compression=rnd.choice([None, None, "lz4"]))
     writer = pa.ipc.new_stream if kind == "stream" else pa.ipc.new_file
     with writer(sink, table.schema, options=options) as stream:
         stream.write_table(table, max_chunksize=rnd.choice([n, 7]))
-    content = bytearray(sink.getvalue())
+    return sink.getvalue()
+
+
+def make_arrow(rnd, kind):
+    """Change a byte, or a few, of a small Arrow stream or file."""
+    content = bytearray(make_columns(rnd, kind))
     for _ in range(rnd.choice([1, 1, 1, 3])):
         content[rnd.randrange(len(content))] = rnd.choice([0, 127, 255, rnd.randrange(256)])
+    return bytes(content)
+
+
+def change_byte(rnd, content):
+    """Give one byte another value."""
+    place, content = rnd.randrange(len(content)), bytearray(content)
+    content[place] = rnd.choice([each for each in range(256) if each != content[place]])
     return bytes(content)
 
 

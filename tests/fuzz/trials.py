@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import io
@@ -14,6 +15,7 @@ import stat
 import threading
 import time
 import traceback
+import unicodedata
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -33,11 +35,15 @@ from appellate.rectification.preparation import prepare_table
 from appellate.review.decisions import DecisionError, DecisionFile, parse
 from appellate.review.server import DocketServer
 from tests.fuzz.hostile import (
+    change_byte,
     generator,
     make_arrow,
+    make_cells,
+    make_columns,
     make_decisions,
     make_model,
     make_request,
+    make_review,
     make_run,
     make_table,
     same,
@@ -48,7 +54,8 @@ COMPUTED = re.compile(r"encountered in|invalid value|ill-conditioned|Warning")
 FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 NUMBER = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?")
 CHEAP = ("--method=plcp", "--base=knn")
-KINDS = ("table", "arrow", "model", "decisions", "request", "run")
+BYTES = ("stream", "file", "parquet")  # of which one byte is changed
+KINDS = ("table", "cell", "arrow", *BYTES, "model", "decisions", "request", "run")
 
 
 class Found(AssertionError):
@@ -84,6 +91,7 @@ class Trials:
         with contextlib.chdir(home):
             outcome = getattr(self, f"_{kind}")(generator(kind, seed), home)
         self.outcomes[kind, outcome] += 1
+        return outcome
 
     def command(self, *arguments):
         """Run a command in this process; return its code and what it said."""
@@ -107,9 +115,49 @@ class Trials:
     # -- tables ----------------------------------------------------------------------------------
 
     def _arrow(self, rnd, home):
-        Path("t.arrow").write_bytes(make_arrow(rnd, rnd.choice(["stream", "file"])))
-        code, *_ = self.command("check", "t.arrow")
-        return "refused" if code else "read"
+        return self._columns(rnd, home, make_arrow(rnd, rnd.choice(["stream", "file"])))
+
+    def _stream(self, rnd, home):
+        return self._columns(rnd, home, change_byte(rnd, make_columns(rnd, "stream")))
+
+    def _file(self, rnd, home):
+        return self._columns(rnd, home, change_byte(rnd, make_columns(rnd, "file")))
+
+    def _parquet(self, rnd, home):
+        return self._columns(rnd, home, change_byte(rnd, make_columns(rnd, "parquet")))
+
+    def _columns(self, rnd, home, content):
+        """Read a damaged file of columns in three commands; none leaves half a result."""
+        Path("t").write_bytes(content)
+        checked, *_ = self.command("check", "t")
+        named, before = ("--candidates=names", "--id=id"), files(home)
+        with mock.patch("appellate.io.save_model"):
+            code, _, said = self.command("rectify", "t", *named, *CHEAP, "--out", "o")
+        if code:
+            expect(files(home) == before and said.strip(), "left behind:", files(home) - before)
+        else:
+            check_folder(Path("o"), False)
+            table = pyarrow.parquet.read_table("o/rectified.parquet")
+            inside = [{*map(same, cell.split("|"))} for cell in table["names"].to_pylist()]
+            labels = map(same, table["label"].to_pylist())
+            wrong = [each for each in zip(labels, inside, strict=True) if each[0] not in each[1]]
+            expect(not wrong, "not in the cell:", wrong)
+        out = f"p.{rnd.choice(['csv', 'jsonl', 'parquet'])}"
+        predicted, *_ = self.command("predict", self._columns_model(), "t", "--out", out)
+        expect(Path(out).exists() == (predicted == 0), "predict left half a file, or none")
+        return "read" if checked == code == predicted == 0 else "refused"
+
+    def _columns_model(self):
+        """Return a run on the file of columns before it was damaged."""
+        folder = self.folder / "columns"
+        if not folder.exists():
+            path = self.folder / "whole.arrow"
+            path.write_bytes(make_columns(generator("whole", 0), "file"))
+            code, _, said = self.command(
+                "rectify", path, *CHEAP, "--candidates=names", "--id=id", "--out", folder
+            )
+            expect(code == 0, said)
+        return folder
 
     def _table(self, rnd, home):
         table = make_table(rnd)
@@ -142,6 +190,38 @@ class Trials:
             expect(code == 0, "its own rows were refused:", said)
             if table.rows and not table.name.startswith(("t.j", "t.p")):
                 expect_cells(read_csv(Path("p.csv"), table.mark), table)
+        return "read"
+
+    def _cell(self, rnd, home):
+        """The label of a row is one of its own cell, or the output says that it is not."""
+        table = make_cells(rnd)
+        Path(table.name).write_bytes(table.content)
+        options = [*table.options, *(CHEAP if rnd.random() < 0.75 else ["--method=jury"])]
+        if rnd.random() < 0.2:
+            content, _ = make_review(rnd, table)
+            Path("d.csv").write_bytes(content)
+            options.append("--decisions=d.csv")
+        before = files(home)
+        with mock.patch("appellate.io.save_model"):
+            code, _, said = self.command("rectify", table.name, *options, "--out", "o")
+        if code:
+            expect(files(home) == before and said.strip(), "left behind:", files(home) - before)
+            return "refused"
+        document = json.loads(Path("o", "run.json").read_text(encoding="utf-8"))
+        settings, titles = document["settings"], document["settings"]["columns"]
+        if table.name.endswith("parquet"):
+            found = pyarrow.parquet.read_table("o/rectified.parquet")
+            columns = {name: map(plain, column) for name, column in found.to_pydict().items()}
+        else:
+            header, *rows = read_csv(Path("o/rectified.csv"), table.mark)
+            columns = dict(zip(header, zip(*rows, strict=True), strict=True))
+        lists = any("are read as lists of labels" in note for note in settings["notes"])
+        labels, outcomes = columns[titles["label"]], columns[titles["outcome"]]
+        for row, label, outcome in zip(table.rows, labels, outcomes, strict=True):
+            inside = cell_labels(row[-1], settings["roles"]["separator"], lists)
+            written = {text for each in inside for text in spellings(str(each))} | inside
+            told = outcome in ("reviewed", "excluded")
+            expect(told or same(label) in written, repr(label), "is none of", row[-1], settings)
         return "read"
 
     def _generate(self, rnd, table, reading):
@@ -385,6 +465,25 @@ def expect_cells(rows, table):
         expect(len({len(each) for each in rows}) == 1, "ragged")
         for got, cell in zip(row, cells, strict=False):
             expect(got in spellings(cell), "row", number, repr(got), "is not", repr(cell))
+
+
+def plain(value):
+    return "" if value is None else str(value)
+
+
+def cell_labels(cell, separator, lists):
+    """Return the labels of a cell by an own reading of it."""
+    if lists and isinstance(cell, str):
+        try:
+            parts = json.loads(cell)
+        except ValueError:
+            parts = ast.literal_eval(cell)
+    elif isinstance(cell, str):
+        parts = cell.split(separator) if separator else [cell]
+    else:
+        parts = cell
+    texts = [unicodedata.normalize("NFC", str(part)).strip() for part in parts]
+    return {same(text) for text in texts if text}
 
 
 def spellings(cell):

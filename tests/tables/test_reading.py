@@ -474,6 +474,64 @@ def test_notes_thousands_in_a_file_of_commas(here):
     assert read_table("a.csv", decimal=".").numbers("w").tolist() == [1234, 2345]
 
 
+def salaries(cells, mark=";", other=()):
+    other = other or ["x"] * len(cells)
+    lines = [f"salary{mark}n", *(f"{c}{mark}{o}" for c, o in zip(cells, other, strict=True))]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [
+        (["1.234", "12.345", "999"], [1234, 12345, 999]),
+        (["1.234", "-1.234.567", "NA"], [1234, -1234567, np.nan]),
+        (["1.234,50", "12.345,75", "9,5"], [1234.5, 12345.75, 9.5]),
+    ],
+)
+def test_dots_that_cannot_be_decimal_group_thousands(here, cells, wanted):
+    """In a file of semicolons 1.234 was read as 1.234, without a note."""
+    table = read_table(put(here, "a.csv", salaries(cells)))
+    assert np.array_equal(table.numbers("salary"), wanted, equal_nan=True)
+    assert any("dots group thousands in 'salary'" in note for note in table.notes)
+    assert any("give decimal='.'" in note for note in table.notes)
+
+
+def test_dots_group_thousands_next_to_decimal_commas(here):
+    put(here, "a.csv", salaries(["1.234", "12.345"], other=["1,5", "2,5"]))
+    table = read_table("a.csv")
+    assert table.numbers("salary").tolist() == [1234, 12345]
+    assert table.numbers("n").tolist() == [1.5, 2.5]
+    assert any("dots group thousands in 'salary'" in note for note in table.notes)
+
+
+def test_dots_that_are_all_followed_by_three_digits_are_noted(here):
+    put(here, "a.csv", salaries(["1.234", "12.345"]))
+    table = read_table("a.csv")
+    assert table.numbers("salary").tolist() == [1.234, 12.345]
+    assert any("every dot in 'salary' is followed by three digits" in n for n in table.notes)
+    assert read_table("a.csv", decimal=",").numbers("salary").tolist() == [1234, 12345]
+    silent = read_table("a.csv", decimal=".")
+    assert silent.numbers("salary").tolist() == [1.234, 12.345]
+    assert not any("dot" in note for note in silent.notes)
+
+
+@pytest.mark.parametrize(
+    "cells", [["0.125", "1.250"], ["1.234", "1.5"], ["1.234", "1234"], ["a 1.234", "2.345"]]
+)
+def test_other_dots_are_decimal_points_without_a_note(here, cells):
+    table = read_table(put(here, "a.csv", salaries(cells)))
+    assert not any("dot" in note for note in table.notes)
+    found = table.numbers("salary")
+    assert found is None or found.tolist() == [float(cell) for cell in cells]
+
+
+@pytest.mark.parametrize("mark", [",", "\t"])
+def test_dots_in_files_of_commas_and_tabs_are_decimal_points(here, mark):
+    table = read_table(put(here, "a.csv", salaries(["1.234", "12.345", "999"], mark)))
+    assert table.numbers("salary").tolist() == [1.234, 12.345, 999]
+    assert not any("dot" in note for note in table.notes)
+
+
 # -- headers ---------------------------------------------------------------------------
 
 
@@ -584,7 +642,7 @@ def test_arrays_of_several_dimensions_in_cells_are_refused():
 
 VIEWS = {
     "text": pa.array(["a", "a text that is longer than a view", None], pa.string_view()),
-    "bytes": pa.array([b"a", b"b", None], pa.binary_view()),
+    "bytes": pa.array([b"\xff", b"b", None], pa.binary_view()),  # not UTF-8
     "list": pa.array([["cat"], ["cat", "dog"], None], pa.list_view(pa.string())),
     "deep": pa.array([["cat"], ["dog"], None], pa.list_(pa.string_view())),
     "large": pa.array(["a", "b", None], pa.large_string()),
@@ -652,6 +710,37 @@ for seed in range(30):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert {*done.stdout.split()} == {"read", "refused"}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([0, 2**62]).view(pa.timestamp("us")),
+        pa.array([0, 2**30], pa.int32()).view(pa.date32()),
+        pa.array([0, 2**61]).view(pa.duration("s")),
+        pa.array([0, 1]).view(pa.timestamp("us", "Mars/Olympus")),
+        pa.array([[0], [2**62]], pa.list_(pa.timestamp("us"))),
+    ],
+    ids=["moment", "day", "duration", "zone", "list"],
+)
+def test_refuses_dates_that_python_cannot_hold(cells, tmp_path):
+    """Found by `make fuzz`: predict to JSON ended in an OverflowError."""
+    table = pa.table({"when": cells, "names": ["a|b", "b"]})
+    path = tmp_path / "odd.arrow"
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    for source in (path, table):
+        with pytest.raises(TableError, match=r"column 'when': a date or time lies outside"):
+            read_table(source)
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view()], ids=str)
+def test_bytes_that_are_utf8_are_texts(here, kind):
+    """The labels were called "b'a'"."""
+    cells = pa.array([b"a|\xc3\xa9", b"a", None], kind)
+    pq.write_table(pa.table({"x": [1, 2, 3], "names": cells}), "a.parquet")
+    assert read_table("a.parquet").texts("names").to_pylist() == ["a|é", "a", None]
+    assert read_table(pa.table({"names": cells})).texts("names").to_pylist() == ["a|é", "a", None]
 
 
 @pytest.mark.parametrize("kind", ["union", "interval"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from importlib.util import find_spec
 
 import pyarrow as pa
@@ -350,7 +351,27 @@ def test_names_of_classes_of_a_saved_data_set(tmp_path):
     assert named["maybe"] == [["a", "b"], ["b"], [], None]
     assert named["x"] == [1, 2, 3, 4]
     assert name_classes(data, tmp_path / "nowhere") is data
-    (tmp_path / "dataset_info.json").write_text("[1]")
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        "[1]",
+        "[" * 200_000,
+        '{"features": {"mood": {"_type": "ClassLabel", "names": 7}}}',
+        '{"features": {"mood": {"_type": "ClassLabel", "names": {"a": 1}}}}',
+        '{"features": {"word": {"_type": "ClassLabel", "names": ["a"]}}}',
+        '{"features": [["mood", 7]]}',
+        None,
+    ],
+)
+def test_a_damaged_description_of_a_data_set_names_no_class(tmp_path, info):
+    data = pa.table({"mood": [1, 0], "word": [{"a": 1}, None]})
+    place = tmp_path / "dataset_info.json"
+    if info is None:
+        os.mkfifo(place)  # which nobody writes to
+    else:
+        place.write_text(info)
     assert name_classes(data, tmp_path) is data
 
 

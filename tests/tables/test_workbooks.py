@@ -10,6 +10,7 @@ import pytest
 from appellate.cli.app import run
 from appellate.tables import TableError, read_table
 from appellate.tables.workbooks import look_through
+from tests.tables.spreadsheets import MAKERS
 
 openpyxl = pytest.importorskip("openpyxl")
 pytest.importorskip("python_calamine")
@@ -125,3 +126,71 @@ def test_stored_results_and_prefixes_are_known():
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0" + bytes(600)])
 def test_leaves_other_files_to_their_reader(content):
     assert look_through(content, "S", "it") == ()
+
+
+# -- other kinds than .xlsx ------------------------------------------------------------
+
+ROWS = [["id", "x", "c"], *([f"r{i}", float(i), "a|b" if i % 2 else "a"] for i in range(8))]
+CELLS = {(i, j): value for i, row in enumerate(ROWS) for j, value in enumerate(row)}
+
+
+def write_kind(path, cells):
+    path.write_bytes(MAKERS[path.suffix](cells))
+    return path
+
+
+@pytest.mark.parametrize("ending", MAKERS)
+def test_reads_other_kinds_of_workbooks(tmp_path, ending):
+    table = read_table(write_kind(tmp_path / f"t{ending}", CELLS))
+    assert table.names == ROWS[0]
+    assert table.numbers("x").tolist() == list(range(8))
+    assert table.texts("c").to_pylist() == [row[2] for row in ROWS[1:]]
+
+
+@pytest.mark.parametrize(
+    ("ending", "place"), [(".ods", (1048575, 16383)), (".xlsb", (1048575, 16383)),
+                          (".xls", (65535, 65535))],
+)  # fmt: skip
+def test_a_far_cell_of_another_kind_is_an_error_message(tmp_path, capsys, ending, place):
+    """The reader asked for 137 GB (.xls) and 549 GB (.xlsb), and ended the process."""
+    path = write_kind(tmp_path / f"t{ending}", CELLS | {place: "stray"})
+    assert run(["check", str(path)]) == 2
+    said = capsys.readouterr().err
+    if ending == ".ods":  # of which the reader itself says no
+        assert "cannot be read as a spreadsheet" in said
+        return
+    assert "a cell is so far away" in said
+    assert "Delete rows and columns without content" in said
+
+
+@pytest.mark.parametrize("ending", MAKERS)
+def test_names_a_far_cell_of_another_kind(tmp_path, ending, monkeypatch):
+    """A sheet that fits into memory is looked through, if it has many cells."""
+    monkeypatch.setattr("appellate.tables.workbooks._LARGE", 100_000)
+    path = write_kind(tmp_path / f"t{ending}", CELLS | {(60_000, 9): "stray"})
+    with pytest.raises(TableError, match=r"cell J60001 is far away from .*60001 rows and 10 col"):
+        read_table(path)
+    lines = [f"a{i}" for i in range(300)]
+    full = {(i, j): lines[i] if i else f"c{j}" for i in range(300) for j in range(4)}
+    monkeypatch.setattr("appellate.tables.workbooks._LARGE", 1000)
+    if ending != ".xls":  # which does not fit into one table of sectors
+        assert len(read_table(write_kind(tmp_path / f"f{ending}", full))) == 299
+
+
+def test_a_cell_in_unusual_writing_is_found_too(tmp_path):
+    """Its place is in single quotation marks, which no program writes but every reader takes."""
+    path = write(tmp_path / "t.xlsx", lambda book, sheet: sheet.__setitem__("XFD1048576", "s"))
+    out = io.BytesIO()
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(out, "w") as changed:
+        for name in archive.namelist():
+            content = archive.read(name)
+            changed.writestr(name, content.replace(b'"XFD1048576"', b"'XFD1048576'"))
+    path.write_bytes(out.getvalue())
+    with pytest.raises(TableError, match="a cell is so far away"):
+        read_table(path)
+
+
+def test_a_workbook_that_ends_its_reader_is_an_error_message(tmp_path, monkeypatch):
+    monkeypatch.setattr("appellate.tables.workbooks._APART", tmp_path / "gone.py")
+    with pytest.raises(TableError, match="cannot be opened as a spreadsheet: it is damaged"):
+        read_table(write_kind(tmp_path / "t.ods", CELLS))

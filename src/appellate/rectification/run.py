@@ -61,7 +61,7 @@ from appellate.rectification.scoring import (
 from appellate.review.decisions import DECISIONS
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
-from appellate.tables.cells import as_number, is_text, printable
+from appellate.tables.cells import as_number, is_text, printable, with_columns
 from appellate.tables.cells import numbers as cell_numbers
 from appellate.tables.encoding import encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
@@ -230,17 +230,18 @@ def _join_added(table: Table, settings: Mapping[str, Any], added: Mapping[str, l
     """Join what is added to a table; numbers of a text file become numbers."""
     import pyarrow as pa
 
-    data = table.data
+    data, changed = table.data, dict[str, Any]()
     styles = {e["name"]: e.get("decimal") for e in settings["features"] if e["kind"] == "number"}
     words = [mark for mark in settings["roles"]["missing"] if as_number(mark) is None]
-    for i, name in enumerate(table.names):
-        if name in settings.get("integers", ()):
-            data = data.set_column(i, name, data.column(name).cast(pa.int64()))
-        elif table.native is None and name in styles and is_text(data.column(i).type):
-            numbers = cell_numbers(data.column(i), styles[name] or ".", words)
+    integers = {*settings.get("integers", ())}
+    for name, column in zip(table.names, data.columns, strict=True):
+        if name in integers:
+            changed[name] = column.cast(pa.int64())
+        elif table.native is None and name in styles and is_text(column.type):
+            numbers = cell_numbers(column, styles[name] or ".", words)
             if numbers is not None:  # as where only the first answer on an item was looked at
-                data = data.set_column(i, name, pa.array(numbers, from_pandas=True))
-    return join(replace(table, data=data), added)
+                changed[name] = pa.array(numbers, from_pandas=True)
+    return join(replace(table, data=with_columns(data, changed)), added)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

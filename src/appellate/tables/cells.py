@@ -35,13 +35,17 @@ NO_NUMBER = frozenset({"na", "n/a", "nan", "null", "none", "<na>", "#n/a"})
 #: Types of Arrow that hold texts.
 TEXTS = frozenset({pa.string(), pa.large_string(), pa.string_view()})
 
-#: How numbers are written: with a decimal point, a decimal comma, or grouped thousands.
-Style = Literal[".", ",", "1,234"]
+#: How numbers are written: with a decimal point, a decimal comma, or thousands that are grouped by
+#: commas or by dots. Where dots group thousands, a comma is decimal.
+Style = Literal[".", ",", "1,234", "1.234"]
+#: Styles in which a mark groups thousands.
+GROUPS = ("1,234", "1.234")
 
 _POINT = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 _GROUPED = r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?"
-_GROUPED_POINTS = r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+"
+_DOTTED = r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?"
+_UNDOTTED = r"[+-]?[0-9]{1,3}(,[0-9]+)?"
 _INFINITE = r"[+-]?inf(inity)?"
 _NUMBER = re.compile(_POINT)
 _SEPARATORS = ("|", ";", ",")
@@ -207,21 +211,48 @@ def is_text(kind: Any) -> bool:
     return kind in TEXTS or (pa.types.is_dictionary(kind) and kind.value_type in TEXTS)
 
 
+def with_columns(data: Any, changed: Mapping[str, Any]) -> Any:
+    """Return a table with other cells in some columns, in time linear in the columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> with_columns(pa.table({"a": [1], "b": [2]}), {"b": pa.array(["x"])}).to_pydict()
+    {'a': [1], 'b': ['x']}
+    """
+    if not changed:
+        return data
+    fields = [
+        pa.field(each.name, changed[each.name].type) if each.name in changed else each
+        for each in data.schema
+    ]
+    columns = [
+        changed.get(name, column)
+        for name, column in zip(data.column_names, data.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=data.schema.metadata))
+
+
 def without_views(data: Any) -> Any:
     """Return a table whose texts and lists are stored one after another, as all kernels expect.
 
-    Polars writes views, and few functions of Arrow take them.
+    Polars writes views, and few functions of Arrow take them. Bytes that are UTF-8 become texts:
+    Hive and Impala write texts without saying so.
     """
-    for i, field in enumerate(data.schema):
+    changed = {}
+    for field, column in zip(data.schema, data.columns, strict=True):
         plain = _plain_type(field.type)
-        if plain != field.type:
-            column = data.column(i)
-            if pa.types.is_nested(field.type):  # Arrow 26 loses cells when it casts lists of views
-                column = pa.array(column.to_pylist(), plain)
-            else:
-                column = column.cast(plain)
-            data = data.set_column(i, field.name, column)
-    return data
+        if plain in (pa.binary(), pa.large_binary()):
+            with suppress(pa.ArrowInvalid):
+                column = column.cast(pa.string())
+                plain = pa.string()
+        if plain == field.type:
+            continue
+        if pa.types.is_nested(field.type):  # Arrow 26 loses cells when it casts lists of views
+            changed[field.name] = pa.array(column.to_pylist(), plain)
+        else:
+            changed[field.name] = column.cast(plain)
+    return with_columns(data, changed)
 
 
 def _plain_type(kind: Any) -> Any:
@@ -283,9 +314,9 @@ def numbers(
     ----------
     column : Arrow array
         Numbers, true and false, or texts.
-    style : {".", ",", "1,234"}, default="."
-        How texts are written: with a decimal point, with a decimal comma, or with commas that
-        group thousands. A column without a comma is read in any style.
+    style : {".", ",", "1,234", "1.234"}, default="."
+        How texts are written: with a decimal point, with a decimal comma, or with commas or dots
+        that group thousands. A column of whole numbers without a mark is read in any style.
     missing : sequence of str, default=()
         Texts that mean an empty cell.
 
@@ -297,6 +328,8 @@ def numbers(
     >>> numbers(pa.array(["0_1", "2_3"]))
     >>> numbers(pa.array(["1,5", "2"]), ","), numbers(pa.array(["1,500", "2"]), "1,234")
     (array([1.5, 2. ]), array([1500.,    2.]))
+    >>> numbers(pa.array(["1.500,5", "2"]), "1.234")
+    array([1500.5,    2. ])
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -312,6 +345,8 @@ def numbers(
             column = pc.replace_substring(column, ",", ".")
         elif style == "1,234" and _all_match(column, f"({_GROUPED}|{_POINT})"):
             column = pc.replace_substring(column, ",", "")
+        elif style == "1.234" and _all_match(column, f"({_DOTTED}|{_COMMA})"):
+            column = _without_dots(column)
         real = pc.match_substring_regex(column, f"^{_POINT}$")
         if not pc.any(real).as_py() or not _all_match(column, f"({_POINT}|{_INFINITE})"):
             return None
@@ -331,6 +366,37 @@ def _has_words(column: Any, missing: Sequence[str]) -> bool:
     )
 
 
+def _without_dots(column: Any) -> Any:
+    """Return texts in which dots group thousands with a decimal point alone."""
+    return pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
+
+
+def dots_group(column: Any) -> bool | None:
+    """Tell whether dots in a column of texts group thousands.
+
+    Returns
+    -------
+    bool or None
+        None if some dot cannot. True if a cell has no dot although others do, or two dots, or a
+        comma as well: decimals would not be written so. False if every cell has one dot, which
+        may be a decimal point with three digits behind it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> [dots_group(pa.array(["1.234", cell])) for cell in ["999", "2.345.678", "2.345", "0.5"]]
+    [True, True, False, None]
+    """
+    for some in (column.slice(0, 200), column):
+        cells = pc.utf8_lower(texts(some))
+        cells = cells.filter(pc.invert(pc.is_in(cells, pa.array([*NO_NUMBER])))).drop_null()
+        if not _all_match(cells, f"({_DOTTED}|{_UNDOTTED})"):
+            return None
+    if not pc.any(pc.match_substring(cells, ".")).as_py():
+        return None
+    return not _all_match(cells, r"[^.,]*\.[^.,]*")
+
+
 def _matches(column: Any, pattern: str) -> Any:
     return pc.match_substring_regex(column, f"^{pattern}$")
 
@@ -341,10 +407,11 @@ def _all_match(column: Any, pattern: str) -> bool:
 
 def number_style(column: Any, style: Style) -> Style | None:
     """Return the style that a column of numbers shows; None if it has neither point nor comma."""
-    if not is_text(column.type):
+    kind = column.type
+    if not is_text(kind):
         return None
-    cells = texts(column)
-    for mark, shown in ((",", style), (".", "1,234" if style == "1,234" else ".")):
+    cells = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    for mark, shown in ((",", style), (".", style if style in GROUPS else ".")):
         if pc.any(pc.match_substring(cells, mark)).as_py():
             return shown
     return None
@@ -362,7 +429,7 @@ def read_numbers(
     ----------
     column : Arrow array
         A column of any type.
-    style : {".", ",", "1,234"} or None
+    style : {".", ",", "1,234", "1.234"} or None
         How texts are written; None as ".".
     missing : sequence of str, default=()
         Texts that mean an empty cell.
@@ -375,7 +442,9 @@ def read_numbers(
     >>> read_numbers(pa.array(["1.5", "1,5", "1,234", "true", "NA"]), ".")
     (array([1.5, 1.5, nan, 1. , nan]), array([False, False,  True, False, False]))
     """
-    found = numbers(column, style or ".", missing) if not is_text(column.type) else None
+    found = None
+    if not is_text(column.type) or style in (None, "."):  # nearly always; the rest takes longer
+        found = numbers(column, style or ".", missing)
     if found is not None:
         return found, np.zeros(len(found), dtype=bool)
     cells = pc.utf8_lower(texts(column))
@@ -387,10 +456,12 @@ def read_numbers(
     comma = pc.and_(_matches(cells, _COMMA), pc.match_substring(cells, ","))
     plain = pc.replace_substring_regex(cells, r"^\+|inity$", "")
     decimal = pc.replace_substring(plain, ",", ".")
-    grouped = _matches(cells, _GROUPED)
-    if style == ",":
-        doubtful = _matches(cells, _GROUPED_POINTS)
-        point = point if by_commas else pc.and_not(point, doubtful)
+    grouped, dotted = _matches(cells, _GROUPED), _matches(cells, _DOTTED)
+    if style == "1.234":
+        read = pc.if_else(point, plain, None)
+        read = pc.if_else(pc.or_(dotted, comma), _without_dots(plain), read)
+    elif style == ",":
+        point = point if by_commas else pc.and_not(point, dotted)
         read = pc.if_else(comma, decimal, pc.if_else(point, plain, None))
     elif style == "1,234":
         whole = pc.replace_substring(plain, ",", "")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from appellate.tables.cells import TableError, printable
 from appellate.tables.tools import name_classes
@@ -87,6 +88,30 @@ def check_column(where: str, column: Any) -> None:
         if "UTF8" in str(error):  # its parts are in order, so that its cells can be looked at
             said = _find_damage(column)
         raise TableError(f"{where}{said}. Write the file again.") from error
+
+
+def check_moments(where: str, column: Any) -> None:
+    """Refuse dates and times that Python cannot hold, and time zones that do not exist."""
+    kind = column.type
+    try:
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            pc.min_max(column).as_py()
+        elif _holds_moments(kind):
+            column.to_pylist()
+    except (OverflowError, ValueError) as error:  # an ArrowInvalid is a ValueError
+        zone = getattr(kind, "tz", None)
+        what = f", or the time zone {zone!r} does not exist" if zone else ""
+        raise TableError(
+            f"{where}: a date or time lies outside the years 1 to 9999{what}. Correct the column, "
+            "or drop it."
+        ) from error
+
+
+def _holds_moments(kind: Any) -> bool:
+    """Tell whether cells of a type are, or have in them, dates, times or durations."""
+    inner = [kind.value_type] if pa.types.is_dictionary(kind) else []
+    inner += [kind.field(i).type for i in range(kind.num_fields)]
+    return bool(pa.types.is_temporal(kind)) or any(map(_holds_moments, inner))
 
 
 def _find_damage(column: Any) -> str:

@@ -58,7 +58,7 @@ class ColumnReading:
     ----------
     kind : {"number", "category", "date", "text"}
         What the column holds.
-    decimal : {".", ",", "1,234"} or None
+    decimal : {".", ",", "1,234", "1.234"} or None
         How numbers are written, see `appellate.tables.cells.numbers`; None if no cell shows it.
     format : str or None
         How dates are written, see `appellate.tables.cells.date_format`.
@@ -98,7 +98,7 @@ class ColumnReading:
         texts = categories is None or (
             isinstance(categories, list) and all(isinstance(each, str) for each in categories)
         )
-        if not texts or decimal not in (None, ".", ",", "1,234"):
+        if not texts or decimal not in (None, ".", ",", *cells.GROUPS):
             raise ValueError("neither categories nor a decimal mark")
         if format not in (None, *cells.DATE_FORMATS):
             raise ValueError("not a format of dates")
@@ -284,6 +284,7 @@ def _read_column(
     if reading.kind == "number":
         said = table.options.get("decimal")
         style: Style | None = "1,234" if said == "." else said or reading.decimal
+        style = "1.234" if said == "," and reading.decimal == "1.234" else style
         by_commas = table.kind == "csv" and table.delimiter == ","
         values, wrong = cells.read_numbers(column, style, words, by_commas=by_commas)
         hint = "" if said else ". If the decimal mark differs, name it with decimal="
@@ -445,14 +446,15 @@ def _by_part(frame: Any, readings: Mapping[str, ColumnReading]) -> dict[str, lis
     and its import takes as long as the fit of a small table. An empty column is in no part.
     """
     found: dict[str, list[str]] = {"numbers": [], "categories": [], "columns": []}
+    filled = frame.notna().any().to_dict()  # at once: pandas takes long for one column
     for name, dtype in frame.dtypes.items():
-        column, reading = frame[name], readings.get(name)
+        reading = readings.get(name)
         kind = {"f": "number", "i": "number", "u": "number", "M": "date"}.get(dtype.kind)
         kind = reading.kind if reading is not None else kind
         if kind == "number" and dtype.kind in "fiu":
-            if column.notna().any():
+            if filled[name]:
                 found["numbers"].append(name)
-        elif kind in (None, "category") and _are_few_texts(column):
+        elif kind in (None, "category") and _are_few_texts(frame[name]):
             found["categories"].append(name)
         else:
             found["columns"].append(name)

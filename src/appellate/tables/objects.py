@@ -18,7 +18,7 @@ import pyarrow as pa
 from appellate._text import install
 from appellate.tables.cells import TableError, as_text, name_some, printable
 from appellate.tables.tools import Export, find_tool, open_export
-from appellate.tables.workbooks import look_through
+from appellate.tables.workbooks import check_apart, is_clear, look_through
 
 if TYPE_CHECKING:
     from appellate.tables.reading import Opened, Table
@@ -211,6 +211,8 @@ def read_workbook(opened: Opened) -> Table:
         import python_calamine
     except ImportError as error:
         raise TableError(f"Excel files need python-calamine: {install('table')}") from error
+    if not is_clear(content):
+        check_apart(content, sheet or 0, table.source)
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
         names = book.sheet_names

@@ -28,7 +28,7 @@ from appellate._table_options import ReadingOptions, check_options, takes_option
 from appellate._text import did_you_mean
 from appellate.tables import cells
 from appellate.tables.cells import TableError, is_text, list_rows, name_some
-from appellate.tables.columns import check_column
+from appellate.tables.columns import check_column, check_moments
 from appellate.tables.objects import read_frame, refuse_repeated, with_export
 from appellate.tables.tools import Export, open_export
 
@@ -56,10 +56,10 @@ class Table:
         What was named to read it; None for a data frame.
     delimiter, encoding, decimal, sheet : str or None
         How it was read; `decimal` is ``","`` where numbers have decimal commas.
-    grouped : frozenset of str
-        Columns whose commas group thousands: ``1,234`` is 1234.
+    grouped, dotted : frozenset of str
+        Columns whose commas, or dots, group thousands: ``1,234`` or ``1.234`` is 1234.
     guessed : tuple of str
-        Those of the notes that say what the commas of numbers mean, which a model may know better.
+        Those of the notes that say what marks in numbers mean, which a model may know better.
     native : object
         The data frame that was given.
     digest : str
@@ -90,6 +90,7 @@ class Table:
     encoding: str | None = None
     decimal: str = "."
     grouped: frozenset[str] = frozenset()
+    dotted: frozenset[str] = frozenset()
     guessed: tuple[str, ...] = ()
     sheet: str | None = None
     native: Any = None
@@ -141,6 +142,8 @@ class Table:
         """Say how numbers of a column are written if they are texts, see `cells.numbers`."""
         if name in self.grouped:
             return "1,234"
+        if name in self.dotted:
+            return "1.234"
         return "," if self.decimal == "," else "."
 
     def where(self, name: str, rows: Sequence[int] | NDArray[Any] = ()) -> str:
@@ -268,6 +271,7 @@ def _check_columns(table: Table, headed: bool) -> Any:
     for name, column in zip(data.column_names, data.columns, strict=True):
         if table.kind == "frame" and column.type in cells.TEXTS:
             check_column(table.where(name), column)
+        check_moments(table.where(name), column)
     return cells.without_views(data)
 
 
@@ -292,24 +296,20 @@ def _doubt_header(table: Table) -> Iterator[str]:
     )
 
 
-def _has_comma(column: Any) -> bool:
-    """Tell whether some text of a column has a comma."""
+def _has(mark: str, column: Any) -> bool:
+    """Tell whether some text of a column has a mark."""
     kind = column.type
     if not is_text(kind):
         return False
     texts = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
-    return bool(pc.any(pc.match_substring(texts, ",")).as_py())
+    return bool(pc.any(pc.match_substring(texts, mark)).as_py())
 
 
 def _find_decimals(table: Table, decimal: str | None) -> Table:
-    """Find out what the commas of numbers mean: decimals or thousands."""
-    columns = {
-        name: column
-        for name, column in zip(table.names, table.data.columns, strict=True)
-        if _has_comma(column)
-    }
-    grouped = [n for n, c in columns.items() if cells.numbers(c, "1,234") is not None]
-    found = [n for n, c in columns.items() if cells.numbers(c, ",") is not None]
+    """Find out what the commas and dots of numbers mean: decimals or thousands."""
+    columns = dict(zip(table.names, table.data.columns, strict=True))
+    commas = {name: column for name, column in columns.items() if _has(",", column)}
+    grouped = [n for n, c in commas.items() if cells.numbers(c, "1,234") is not None]
     if decimal == ".":
         return replace(table, grouped=frozenset(grouped))
     if decimal is None and table.delimiter == ",":
@@ -320,9 +320,15 @@ def _find_decimals(table: Table, decimal: str | None) -> Table:
             "groups thousands, give decimal='.'."
         )
         return replace(table, notes=(*table.notes, note), guessed=(note,))
-    plain = [name for name in found if name not in grouped]
-    if decimal == "," or plain:
-        notes = [f"decimal commas are read in {name_some(found)}."] if found else []
+    dots = _find_dots(table, decimal)
+    mixed = [n for n in commas if n in dots]  # 1.234,5
+    found = [n for n, c in commas.items() if cells.numbers(c, ",") is not None]
+    plain = [name for name in (*found, *mixed) if name not in grouped]
+    by_comma = decimal == "," or bool(plain)
+    dotted = [name for name, sure in dots.items() if sure or by_comma]
+    notes = list[str]()
+    if by_comma:
+        notes += [f"decimal commas are read in {name_some(found)}."] if found else []
         doubtful = [name for name in found if name in grouped and decimal is None]
         if doubtful:
             notes.append(
@@ -330,17 +336,45 @@ def _find_decimals(table: Table, decimal: str | None) -> Table:
                 f"read as decimal commas, as in {name_some(plain[:1])}. If they group thousands, "
                 "give decimal='.'."
             )
-        said = (*table.notes, *notes)
-        changed = replace(table, decimal=",", notes=said, guessed=tuple(notes))
-        return changed if found else table
-    if not grouped:
-        return table
-    note = (
-        f"commas group thousands in {name_some(grouped)}: '1,234' is read as 1234. If they are "
-        "decimal commas, give decimal=','."
+        grouped = []
+    elif grouped:
+        notes.append(
+            f"commas group thousands in {name_some(grouped)}: '1,234' is read as 1234. If they "
+            "are decimal commas, give decimal=','."
+        )
+    notes += _tell_dots(dots, dotted)
+    return replace(
+        table,
+        decimal="," if by_comma and found else table.decimal,
+        grouped=frozenset(grouped),
+        dotted=frozenset(dotted),
+        notes=(*table.notes, *notes),
+        guessed=tuple(notes),
     )
-    said = (*table.notes, note)
-    return replace(table, grouped=frozenset(grouped), notes=said, guessed=(note,))
+
+
+def _find_dots(table: Table, decimal: str | None) -> dict[str, bool]:
+    """Return the columns whose dots may group thousands, and whether they must."""
+    if decimal != "," and table.delimiter != ";":
+        return {}
+    columns = zip(table.names, table.data.columns, strict=True)
+    found = {name: cells.dots_group(column) for name, column in columns if _has(".", column)}
+    return {name: sure for name, sure in found.items() if sure is not None}
+
+
+def _tell_dots(dots: Mapping[str, bool], dotted: Sequence[str]) -> Iterator[str]:
+    """Say how dots that may group thousands are read."""
+    if dotted:
+        yield (
+            f"dots group thousands in {name_some(dotted)}: '1.234' is read as 1234. If they are "
+            "decimal points, give decimal='.'."
+        )
+    unsure = [name for name in dots if name not in dotted]
+    if unsure:
+        yield (
+            f"every dot in {name_some(unsure)} is followed by three digits; they are read as "
+            "decimal points. If they group thousands, give decimal=','."
+        )
 
 
 def _read_path(path: str, options: Mapping[str, Any]) -> Table:

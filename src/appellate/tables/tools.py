@@ -27,6 +27,7 @@ ENDINGS = {"label-studio": ".json", "argilla": ".json", "prodigy": ".jsonl", "do
            "crowd-kit": ".csv", HUGGING_FACE: ""}  # fmt: skip
 TOOLS = tuple(tool for tool, ending in ENDINGS.items() if ending)
 _BY = "appellate"  # whose the suggestions are
+_LARGEST_INFO = 16 << 20  # bytes of the description of a data set
 _PRODIGY = ("answer", "accept", "label", "_task_hash", "_annotator_id", "_session_id",
             "_timestamp", "_view_id", "_is_binary")  # fmt: skip
 _SOURCES = ("text", "image", "html", "audio", "video")
@@ -492,10 +493,11 @@ def name_classes(data: Any, folder: Path) -> Any:
     pyarrow.Table
         Columns of class numbers (and lists of them) as texts; all others as they are.
     """
+    place = folder / "dataset_info.json"
     try:
-        info = json.loads((folder / "dataset_info.json").read_text(encoding="utf-8"))
-        kinds = dict(info["features"])
-    except (OSError, ValueError, KeyError, TypeError):
+        regular = place.is_file() and place.stat().st_size <= _LARGEST_INFO  # a FIFO never ends
+        kinds = dict(json.loads(place.read_text(encoding="utf-8"))["features"]) if regular else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return data
     for i, name in enumerate(data.column_names):
         kind = kinds.get(name)
@@ -503,10 +505,14 @@ def name_classes(data: Any, folder: Path) -> Any:
         kind = kind.get("feature", kind) if isinstance(kind, dict) else None
         if not isinstance(kind, dict) or kind.get("_type") != "ClassLabel":
             continue
-        names = dict(enumerate(map(str, kind.get("names") or ())))
+        listed, column = kind.get("names"), data.column(i)
+        names = dict(enumerate(map(str, listed if isinstance(listed, list) else ())))
+        codes = getattr(column.type, "value_type", column.type)  # of numbers, or of lists of them
+        if not names or not pa.types.is_integer(codes):
+            continue
         texts = [
             [names.get(each) for each in code] if isinstance(code, list) else names.get(code)
-            for code in data.column(i).to_pylist()
+            for code in column.to_pylist()
         ]
         data = data.set_column(i, name, pa.array(texts))
     return data

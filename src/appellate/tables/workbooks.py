@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 from zipfile import BadZipFile, ZipFile
@@ -26,10 +31,13 @@ _UNREADABLE = (
 )
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _STRICT = "{http://purl.oclc.org/ooxml/spreadsheetml/main}"
+_APART = Path(__file__).with_name("_extent.py")
+_UNPACKED = 1 << 30  # bytes of all members of an archive, from which on it is opened apart
 _LARGEST_LIST = 16 << 20  # bytes of the list of sheets
 _BLOCK = 4 << 20
 _LARGE, _SPARSE = 20_000_000, 100  # cells of a sheet; cells for every one that is filled
 _LARGEST = 1 << 28  # cells; the reader takes 32 bytes for each
+_ANY = re.compile(rb"<(?:\w+:)?c[\s/>]")
 _CELL = re.compile(rb"<(?:\w+:)?c(\s[^>]*?)?(?:/>|>(.*?)</(?:\w+:)?c>)", re.DOTALL)
 _PLACE = re.compile(rb'\sr="([A-Z]{1,3})([0-9]{1,7})"')
 _ERROR = re.compile(rb"<(?:\w+:)?v>([^<]*)<")
@@ -43,6 +51,7 @@ class _Seen:
     """What was seen of a sheet."""
 
     cells: int = 0
+    unclear: int = 0  # cells that are written in another way than programs write them
     # The outermost cells: their column and row, and their name.
     left: tuple[int, str] = (1 << 14, "")
     right: tuple[int, str] = (0, "")
@@ -59,7 +68,7 @@ def look_through(content: bytes, sheet: str, source: str) -> tuple[str, ...]:
     Parameters
     ----------
     content : bytes
-        The file. About other kinds (``.xls``, ``.xlsb``, ``.ods``) nothing is known.
+        The file. Other kinds (``.xls``, ``.xlsb``, ``.ods``) are for `check_apart`.
     sheet : str
         Name of the sheet that will be read.
     source : str
@@ -83,7 +92,10 @@ def look_through(content: bytes, sheet: str, source: str) -> tuple[str, ...]:
             with archive.open(member) as stream:
                 seen = _scan(stream)
     except _UNREADABLE:
+        check_apart(content, sheet, source)
         return ()  # whoever reads the file says what is wrong with it
+    if seen.unclear:
+        check_apart(content, sheet, source)
     _check_extent(seen, f"{source}, sheet {sheet!r}")
     notes = []
     if state:
@@ -101,6 +113,74 @@ def look_through(content: bytes, sheet: str, source: str) -> tuple[str, ...]:
             "the others are read as empty. Split them, and fill every cell."
         )
     return tuple(map(printable, notes))
+
+
+def is_clear(content: bytes) -> bool:
+    """Tell whether `look_through` can look at a workbook: an ``.xlsx`` file of a usual size."""
+    try:
+        with ZipFile(BytesIO(content)) as archive:
+            members = {each.filename.lower(): each.file_size for each in archive.infolist()}
+    except _UNREADABLE:
+        return False
+    return "xl/workbook.xml" in members and sum(members.values()) <= _UNPACKED
+
+
+def check_apart(content: bytes, sheet: str | int, source: str) -> None:
+    """Open a workbook in a process of its own, which ends if there is not enough memory.
+
+    Parameters
+    ----------
+    content : bytes
+        The file, of any kind.
+    sheet : str or int
+        Name or number of the sheet that will be read.
+    source : str
+        What messages call the file.
+
+    Raises
+    ------
+    TableError
+        If the sheet cannot be opened, or its cells are so far away from each other that it does
+        not fit into memory.
+    """
+    if not sys.executable:  # an embedded interpreter
+        return
+    paths = [path for path in sys.path if path]
+    command = [sys.executable, "-P", str(_APART), *map(json.dumps, (paths, sheet, _LARGE))]
+    done = subprocess.run(command, input=content, capture_output=True, check=False)
+    if done.returncode == -getattr(signal, "SIGXCPU", 0) < 0:
+        raise TableError(
+            f"{source} cannot be opened as a spreadsheet in ten minutes of processor time. Save "
+            "it as CSV or Parquet."
+        )
+    if done.returncode:
+        raise TableError(
+            f"{source} cannot be opened as a spreadsheet: it is damaged, or a cell is so far away "
+            "from the others that it does not fit into memory. Delete rows and columns without "
+            "content, and save it again, or as CSV."
+        )
+    found = json.loads(done.stdout)
+    if "cells" in found:
+        ends = [_cell_name(*found[side]) for side in ("right", "bottom")]
+        seen = _Seen(found["cells"], right=(found["columns"], ends[0]), left=(1, ""), top=(1, ""))
+        seen.bottom = found["rows"], ends[1]
+        _check_extent(seen, f"{source}, sheet {found['name']!r}")
+
+
+def _cell_name(row: int, column: int) -> str:
+    """Name a cell as spreadsheets do.
+
+    Examples
+    --------
+    >>> _cell_name(0, 0), _cell_name(1048575, 16383)
+    ('A1', 'XFD1048576')
+    """
+    letters = ""
+    column += 1
+    while column:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(65 + letter) + letters
+    return f"{letters}{row + 1}"
 
 
 def _some(cells: list[str], what: str) -> str:
@@ -136,7 +216,9 @@ def _scan(stream: Any) -> _Seen:
     """Look at every cell of a sheet, block by block."""
     seen = _Seen()
     for block in _blocks(stream):
+        seen.unclear += len(_ANY.findall(block))
         for found in _CELL.finditer(block):
+            seen.unclear -= 1
             _note(seen, found[1] or b"", found[2] or b"")
         seen.merged += [each.decode() for each in _MERGED.findall(block)]
     return seen
@@ -157,7 +239,10 @@ def _blocks(stream: Any) -> Iterator[bytes]:
 def _note(seen: _Seen, attributes: bytes, inside: bytes) -> None:
     """Note a cell that is not empty."""
     place = _PLACE.search(attributes)
-    if place is None or not inside:
+    if not inside:
+        return
+    if place is None:
+        seen.unclear += 1
         return
     name = (place[1] + place[2]).decode()
     column, row = 0, int(place[2])
