@@ -102,8 +102,24 @@ def test_says_why_there_is_nothing_to_explain(sets, crowd, tmp_path):
     table = make_crowd(40)[0][["w0", "w1", "w2", "w3"]]
     alone = appellate.rectify(table, annotators="w*")
     assert "how frequent the labels are" in repr(alone.explain(0))
-    with pytest.raises(ValueError, match="has no model"):
+    with pytest.raises(ValueError, match="its table was not a file"):
         appellate.load(alone.save(tmp_path / "alone")).explain(0)
+
+
+def test_a_loaded_run_without_a_model_reads_its_table_again(tmp_path):
+    table = make_crowd(60)[0][["w0", "w1", "w2", "w3"]]
+    table.insert(0, "photo", [f"photo-{i}" for i in range(60)])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run = appellate.rectify(tmp_path / "t.csv", annotators="w*", id="photo")
+    again = appellate.load(run.save(tmp_path / "run"))
+    assert again.model is None
+    assert repr(again.explain("photo-7")) == repr(run.explain("photo-7"))
+    decided = run.decide({"photo-1": "dog", "photo-2": "cat"}).decide(exclude("photo-5"))
+    again = appellate.load(decided.save(tmp_path / "decided"))
+    for name in ("photo-1", "photo-7"):
+        assert repr(again.explain(name)) == repr(decided.explain(name))
+    with pytest.raises(ValueError, match="excluded item 'photo-5'"):
+        again.explain("photo-5")
 
 
 def test_names_that_occur_twice_need_a_number():
@@ -141,10 +157,18 @@ def test_the_page_has_the_sums_of_the_least_certain_items(kind, request, tmp_pat
             )
         expected = explained.scores[places]
         np.testing.assert_allclose(total - total[0], expected - expected[0], atol=1e-6)
+        heard = [each.probabilities[places] for each in explained.heard()]
+        assert len(heard) == len(data.get("members", ()))
+        if kind == "sets":
+            np.testing.assert_allclose(shown["members"], heard, atol=1e-6)
         weights = [each.weight for each in explained.neighbors]
         found = [weight for _, weight in shown["neighbours"]]
         np.testing.assert_allclose(found, weights[: len(found)], atol=1e-6)
         assert all(0 <= i < n and i != int(item) for i, _ in shown["neighbours"])
+    if kind == "sets":
+        told = [(each["name"], each["weight"]) for each in data["members"]]
+        assert told == [(each.name, each.weight) for each in explained.heard()]
+        assert 0.98 < sum(weight for _, weight in told) <= 1 + 1e-9
 
 
 def test_the_page_stays_small(crowd, tmp_path, monkeypatch):
@@ -152,8 +176,15 @@ def test_the_page_stays_small(crowd, tmp_path, monkeypatch):
     why = page_of(crowd, tmp_path / "bytes")["why"]
     assert 1 < len(why) < 15
     assert len(json.dumps(why, separators=(",", ":"))) < 3100
-    monkeypatch.setattr(explanation, "ROWS", 4)
-    assert len(page_of(crowd, tmp_path / "rows")["why"]) <= 4
+    everything = page_of(crowd, tmp_path / "whole")["why"]
+    monkeypatch.undo()
+    assert len(page_of(crowd, tmp_path / "all")["why"]) == len(crowd.docket) > len(everything)
+
+
+def test_blocks_of_items_are_explained_as_all_at_once(sets, tmp_path, monkeypatch):
+    expected = page_of(sets, tmp_path / "one")["why"]
+    monkeypatch.setattr(explanation, "_BLOCK", 7)
+    assert page_of(sets, tmp_path / "many")["why"] == expected
 
 
 def test_the_page_names_similar_items_behind_excluded_ones(sets, tmp_path):

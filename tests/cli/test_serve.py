@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import appellate
 from appellate.cli.app import run
 from tests.review.test_server import write_docket
+from tests.test_rectification import exclude, make_table
 
 pytest.importorskip("jinja2")
 
@@ -58,3 +60,26 @@ def test_the_address_has_a_token_and_ctrl_c_ends_it(folder, capsys, monkeypatch)
     assert "/?token=" in said[0]
     assert opened == said[:1]
     assert "decisions.csv" in said[1]
+
+
+def test_rows_are_explained_by_the_run_of_the_folder(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("skops")
+    home, whys = tmp_path / "o", []
+    sets = appellate.rectify(make_table()[0], candidates="maybe")
+    sets.save(home)
+    unsure = sets.docket.sort_values("confidence")["id"]
+    name = next(each for each in unsure if each not in ("i0", "i1"))
+
+    def rerun(self):
+        whys.append(self.why(name))
+        whys.append(self.why(name))
+        decided.save(home)
+        whys.append(self.why(name))
+        raise KeyboardInterrupt
+
+    decided = sets.decide({"i1": "dog"}).decide(exclude("i0"))
+    monkeypatch.setattr("appellate.review.server.DocketServer.serve_forever", rerun)
+    assert run(["serve", str(home), "--port", "0"]) == 0
+    expected = [each.explain(name).to_page()["parts"] for each in (sets, sets, decided)]
+    assert [why["parts"] for why in whys] == expected
+    assert expected[0] != expected[2]

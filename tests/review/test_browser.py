@@ -51,6 +51,7 @@ def explain(docket, i, rng):
         "labels": labels.tolist(),
         "parts": [
             {"name": name, "values": part.tolist()}
+            | ({"annotator": 0} if name == "ann's answer" else {})
             for name, part in zip(names, parts, strict=True)
         ],
         "neighbours": [[(i + 7) % len(docket.candidates), 0.5]],

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import appellate
+from appellate.rectification import explanation
 from appellate.review.page import read_page, unpack_page
 from appellate.review.server import DocketServer
 from tests.cli.tables import read_rows
 from tests.review.dockets import shown
+from tests.review.test_server import ask
 from tests.test_rectification import NAMES, make_crowd, make_table
 
 pd = pytest.importorskip("pandas")
@@ -216,6 +221,17 @@ def test_the_server_takes_a_label_outside_the_answers(saved, visit):
             (folder / "decisions.csv").unlink(missing_ok=True)
 
 
+def test_notes_name_options_as_the_reader_types_them(saved, tmp_path):
+    run, _ = saved("testimony of answers alone")
+    run = replace(run, scores=run.scores | {"notes": ["Give image_model= or embeddings=."]})
+    told = read_page(run.save(tmp_path / "o") / "docket.html")["warnings"]
+    assert told[0] == "Give image_model= or embeddings=."
+    command = {"command": "appellate rectify t.csv --out o"}
+    run = replace(run, settings=run.settings | command)
+    told = read_page(run.save(tmp_path / "o") / "docket.html")["warnings"]
+    assert told[0] == "Give --image-model or --embeddings."
+
+
 def test_ties_are_not_a_majority(saved):
     _, folder = saved("testimony")
     page = read_page(folder / "docket.html")
@@ -287,3 +303,115 @@ def test_annotators_on_the_page_are_those_of_the_file(saved, visit):
         low, high = (int(part) for part in text.removesuffix(" %").split(" to "))
         assert low == pytest.approx(100 * float(row["low"]), abs=0.51)
         assert high == pytest.approx(100 * float(row["high"]), abs=0.51)
+
+
+# -- why ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving(folder, **options):
+    with DocketServer(folder, **options) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("name", ["jury", "testimony", "reviewed jury", "reviewed testimony"])
+def test_the_server_explains_as_the_page_does(name, saved):
+    _, folder = saved(name)
+    page = read_page(folder / "docket.html")
+    assert len(page["why"]) > 10
+    with DocketServer(folder, explain=appellate.load(folder).explain) as server:
+        for item, shown in page["why"].items():
+            assert server.why(page["ids"][int(item)]) == shown
+
+
+@pytest.mark.parametrize("name", ["jury", "testimony", "testimony of answers alone"])
+@pytest.mark.xdist_group("browser")
+def test_a_row_that_the_file_does_not_explain(name, saved, visit, tmp_path, monkeypatch):
+    run, _ = saved(name)
+    monkeypatch.setattr(explanation, "BYTES", 1500)
+    folder = run.save(tmp_path / "o")
+    data = read_page(folder / "docket.html")
+    sure = run.docket["confidence"].to_numpy()
+    row = int(np.argmax(np.where(run.docket["n_candidates"] > 1, sure, 0)))
+    assert str(row) not in data["why"]
+    view = f"#review&show=all&row={data['ids'][row]}"
+    page = visit((folder / "docket.html").as_uri() + view)
+    assert " ".join(page.locator(".why").inner_text().split()) == (
+        f"Why {run.docket['label'][row]} The page explains {len(data['why'])} rows of "
+        f"{len(sure)}; this row is not one of them. Open the page with appellate serve, or call "
+        f'run.explain("{data["ids"][row]}") in Python.'
+    )
+    with serving(folder, explain=run.explain) as server:
+        page = visit(server.address(), allowed=("net::ERR",))
+        page.evaluate("view => { location.hash = view; }", view)
+        page.locator(".why .sum").wait_for()
+        why = run.explain(data["ids"][row])
+        shown = why.shown()
+        values = dict(
+            page.locator(".why tr[data-value]").evaluate_all(
+                "rows => rows.map((row) => [row.cells[0].textContent, Number(row.dataset.value)])"
+            )
+        )
+        for part in why.parts:
+            gain = part.values[shown[0]] - part.values[shown[1]]
+            assert values.pop(part.name, 0.0) == pytest.approx(gain, abs=1e-6)
+        gain = why.scores[shown[0]] - why.scores[shown[1]]
+        assert values == {"together": pytest.approx(gain, abs=1e-6)}
+        if name == "jury":
+            page.locator(".why summary").click()
+            cells = page.locator(".why details tbody tr").evaluate_all(
+                "rows => rows.map((row) => [...row.cells].slice(2).map((cell) => +cell.title))"
+            )
+            said = [each.probabilities[shown[:2]] for each in why.heard()]
+            np.testing.assert_allclose(cells, said, atol=1e-6)
+            agree = sum(x > y for x, y in said)
+            told = page.locator(".why summary").inner_text()
+            assert told.startswith(f"{agree} of {len(said)} members prefer")
+            near = page.locator(".near-name").all_inner_texts()
+            assert near == [each.name for each in why.neighbors]
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_reason_of_the_server_is_shown(saved, visit, tmp_path, monkeypatch):
+    run, _ = saved("testimony")
+    monkeypatch.setattr(explanation, "BYTES", 1500)
+    folder = run.save(tmp_path / "o")
+
+    def fail(name):
+        raise ValueError(f"The model of {name} is not here. Run rectify again.")
+
+    address = "#review&show=all&order=confidence-down"
+    with serving(folder, explain=fail) as server:
+        page = visit(server.address(), allowed=("net::ERR", "422"))
+        page.evaluate("view => { location.hash = view; }", address)
+        name = page.locator("#item h2").inner_text()
+        page.get_by_text(f"The model of {name} is not here. Run rectify again.").wait_for()
+    with serving(folder) as server:  # without anything that explains
+        page = visit(server.address(), allowed=("net::ERR",))
+        page.evaluate("view => { location.hash = view; }", address)
+        words = page.locator(".why .note").inner_text()
+        assert words.endswith(f'Call run.explain("{name}") in Python.')
+
+
+def test_only_rows_of_the_page_are_explained(saved):
+    run, folder = saved("testimony")
+    asked = []
+
+    def explain(name):
+        asked.append(name)
+        return run.explain(name)
+
+    with serving(folder, token="a secret of some length", explain=explain) as server:
+        bearer = {"Authorization": "Bearer a%20secret%20of%20some%20length"}
+        assert ask(server, "/why?p3", **bearer)[0].status == 200
+        assert json.loads(ask(server, "/why?p%33", **bearer)[1])["labels"]
+        for path in ("/why", "/why?", "/why?nobody", "/why?..%2Frun.json", "/why?0"):
+            assert ask(server, path, **bearer)[0].status == 404
+        assert ask(server, "/why?p3", Authorization="Bearer another")[0].status == 403
+    assert asked == ["p3", "p3"]

@@ -11,9 +11,11 @@ from scipy.stats import beta
 
 from appellate.review import page_data, write_page
 from appellate.review.server import DocketServer
+from tests.review.conftest import SIZES
 from tests.review.dockets import make_docket
 from tests.review.test_browser import (
     as_url,
+    explain,
     export,
     go,
     listed,
@@ -149,6 +151,64 @@ def test_a_cell_of_the_matrix_lists_its_rows(visit, tmp_path):
     )
 
 
+OVERLAPS = """() => {
+  const boxes = [...document.querySelectorAll(".column .number")].filter((n) => n.textContent)
+    .map((n) => { const range = document.createRange(); range.selectNodeContents(n);
+      return range.getBoundingClientRect(); });
+  const card = document.getElementById("histogram").getBoundingClientRect();
+  return boxes.flatMap((a, k) => [
+    ...(a.left < card.left || a.right > card.right ? [["outside", k]] : []),
+    ...boxes.slice(k + 1).filter((b) => a.left < b.right && b.left < a.right && a.top < b.bottom &&
+      b.top < a.bottom).map((b) => [k, a.right - b.left])]); }"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("n", [300, 4000])
+def test_counts_of_the_histogram_do_not_touch(visit, tmp_path, n, size):
+    rng = np.random.default_rng(0)
+    final = np.clip(rng.beta(5, 0.7, n), 0.21, 0.9999)
+    sure = np.stack([final, 1 - final], axis=1)
+    docket = make_docket(
+        n, 2, candidates=np.ones((n, 2), bool), label_history=np.zeros((2, n), int), rounds=None,
+        verdict_confidence=sure, appeal_confidence=sure,
+    )  # fmt: skip
+    write_page(page_data(docket, expected_wrong=10.0), tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html"), size)
+    numbers = page.locator(".column .number").all_inner_texts()
+    assert sum(map(bool, numbers)) > 4
+    assert page.evaluate(OVERLAPS) == []
+    stands = page.locator(".column").last.evaluate(
+        """node => node.querySelector(".fill").getBoundingClientRect().top
+          - node.querySelector(".number").getBoundingClientRect().bottom"""
+    )
+    assert 0 <= stands < 6, "a number stands on its bar"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("l", [10, 14])
+def test_no_part_of_the_matrix_is_cut(visit, tmp_path, l, size):
+    write_sets(tmp_path / "d.html", n=4000, l=l)
+    page = visit(as_url(tmp_path / "d.html"), size)
+    box = page.locator("#matrix .matrix-box")
+    assert box.evaluate("node => node.scrollWidth - node.clientWidth") <= 0
+    wide = page.locator("#matrix button.cell").evaluate_all(
+        """nodes => nodes.map((node) => { const range = document.createRange();
+          range.selectNodeContents(node);
+          return range.getBoundingClientRect().width - node.getBoundingClientRect().width; })"""
+    )
+    assert max(wide) <= 0, "a number fits into its cell"
+    shown = page.locator("#matrix thead th").count()
+    assert 8 <= shown <= 12
+    told = page.locator("#matrix > .note").last.inner_text()
+    assert (f"The {shown} of {l} labels that are mixed up most." in told) == (shown < l)
+
+
+def test_one_label_that_differs_is_one_label(visit, tmp_path):
+    write_sets(tmp_path / "d.html", differing=1)
+    page = visit(as_url(tmp_path / "d.html"))
+    assert "1 label differs from the majority vote." in page.locator("#facts").inner_text()
+
+
 def test_the_matrix_of_answers_counts_answers(rich, visit):
     page = visit(as_url(rich))
     data = make_rich()
@@ -256,6 +316,63 @@ def test_why_is_a_sum_that_is_shown(rich, visit):
     assert page.locator(".why option:checked").inner_text() != other
 
 
+@pytest.mark.parametrize("size", ["desktop", "laptop", "tablet", "upright"])
+def test_why_is_in_view_with_many_candidates(visit, tmp_path, size):
+    n, l = 40, 10
+    docket = make_docket(n, l, share=1.0, rounds=None)
+    rng = np.random.default_rng(0)
+    why = [explain(docket, i, rng) for i in range(n)]
+    data = page_data(docket, suggested=[3, 5], why=why, first="base alone", expected_wrong=9.0)
+    write_page(data, tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html", "review"), size)
+    assert page.locator(".cands button").count() == l
+    line = page.locator(".why tr").first.bounding_box()
+    assert line["y"] + line["height"] <= page.locator(".actions").bounding_box()["y"] + 1
+    page.keyboard.press("9")
+    page.keyboard.press("k")
+    assert page.locator('.cands [aria-pressed="true"] kbd').inner_text() == "9"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_weights_of_similar_rows_are_whole(visit, tmp_path, size):
+    docket = make_docket(40, 4, rounds=None)
+    rng = np.random.default_rng(0)
+    why = [explain(docket, i, rng) for i in range(40)]
+    for each in why:
+        each["neighbours"] = [[row, 0.21 - 0.01 * row] for row in range(6)]
+    square = "data:image/gif;base64,R0lGODlhAQABAIAAAAAA/wAAACwAAAAAAQABAAACAkQBADs="
+    data = page_data(docket, suggested=[30], why=why, images=[square] * 40)
+    write_page(data, tmp_path / "d.html")
+    page = visit(as_url(tmp_path / "d.html", "review"), size)
+    assert "weights" in page.locator("#near-title").inner_text()
+    tags = page.locator(".near .tag")
+    assert tags.all_inner_texts() == ["0.21", "0.20", "0.19", "0.18", "0.17", "0.16"]
+    assert max(tags.evaluate_all("nodes => nodes.map((n) => n.scrollWidth - n.clientWidth)")) <= 0
+
+
+def test_a_line_of_an_annotator_opens_the_annotator(rich, visit):
+    page = visit(as_url(rich, "review"))
+    row = shown_row(page)
+    page.get_by_role("link", name="ann's answer").click()
+    assert page.evaluate("location.hash") == "#people&person=ann"
+    assert page.locator("#person h2").inner_text() == "Answers of ann"
+    assert page.locator("#people-rows .chosen .who").inner_text() == "ann"
+    page.go_back()
+    assert shown_row(page) == row
+
+
+def test_the_annotator_of_an_address_is_in_view(visit, tmp_path):
+    people = [f"w{k}" for k in range(80)]
+    answers = {"people": people, "row": np.arange(80), "person": np.arange(80),
+               "label": np.zeros(80, int)}  # fmt: skip
+    known = [{"name": name, "answers": 1, "agreement": 1.0, "reliability": 0.2 + k / 100}
+             for k, name in enumerate(people)]  # fmt: skip
+    write_sets(tmp_path / "d.html", answers=answers, annotators=known)
+    page = visit(as_url(tmp_path / "d.html", "people&person=w70"))
+    list_, row = (page.locator(s).bounding_box() for s in ("#people-list", ".chosen"))
+    assert list_["y"] < row["y"] < list_["y"] + list_["height"] - row["height"]
+
+
 def test_no_why_without_the_numbers(visit, tmp_path):
     write_sets(tmp_path / "d.html")
     page = visit(as_url(tmp_path / "d.html", "review"))
@@ -334,6 +451,25 @@ def test_the_interval_of_the_audit_is_that_of_the_run(visit, tmp_path, hits, row
     low, high = (beta.ppf(q, hits + 0.5, rows - hits + 0.5) for q in (0.025, 0.975))
     text = page.locator("#overview-audit").inner_text()
     assert f"between {round(100 * low)} and {round(100 * high)} % of all labels" in text
+
+
+def test_the_end_lists_what_changed(visit, tmp_path):
+    write_sets(tmp_path / "d.html", suggested=12)
+    page = visit(as_url(tmp_path / "d.html", "review"))
+    changed = []
+    for key in "22n" + "a" * 9:
+        name, was = shown_row(page), page.locator(".cands .final .name").inner_text()
+        now = page.locator(".cands .name").nth(1).inner_text() if key == "2" else was
+        page.keyboard.press(key)
+        if now != was:
+            changed.append((name, was, now))
+    assert page.locator("#pace").inner_text().startswith("2 labels changed")
+    assert page.locator("#end h1").inner_text() == "12 rows reviewed: 2 labels changed."
+    lines = page.locator("#end .moved li").all_inner_texts()
+    for (name, was, now), line in zip(changed, lines, strict=True):
+        assert line.split() == [*name.split(), "was", *was.split(), *now.split()]
+    page.locator("#end .moved button").nth(1).click()
+    assert shown_row(page) == changed[1][0]
 
 
 def test_the_end_copies_the_command_that_runs_again(rich, visit):

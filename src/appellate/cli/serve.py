@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -59,9 +60,20 @@ def serve(folder: Path, host: str, port: int, token: str | None, browse: bool) -
         if browse:
             click.launch(address)
 
+    runs: dict[int, Any] = {}  # the run of the folder, by the time at which it was written
+
+    def explain(name: str) -> Any:
+        from appellate.rectification import load
+
+        written = (folder / "run.json").stat().st_mtime_ns
+        if written not in runs:
+            runs.clear()
+            runs[written] = load(folder)
+        return runs[written].explain(name)
+
     with user_errors():
         try:
-            review.serve(folder, host=host, port=port, token=token, ready=ready)
+            review.serve(folder, host=host, port=port, token=token, ready=ready, explain=explain)
         except WriteError:
             raise
         except OSError as error:

@@ -170,7 +170,8 @@ class Explanation:
 
         ``labels`` are class indices, at most six; ``parts`` have a ``name`` and ``values``, one
         per shown label, and the number of the ``annotator`` if it is an answer; ``neighbours``
-        are pairs of row and weight, at most six.
+        are pairs of row and weight, at most six; ``members`` are the probabilities by every
+        member of `heard`, if there are any.
         """
         labels = self.shown()
         parts: list[dict[str, Any]] = []
@@ -181,7 +182,13 @@ class Explanation:
             if part.annotator is not None:
                 parts[-1]["annotator"] = part.annotator
         near = [[each.row, round(each.weight, _DECIMALS)] for each in self.neighbors[:MOST_SHOWN]]
-        return {"parts": parts, "labels": labels, "neighbours": near}
+        page = {"parts": parts, "labels": labels, "neighbours": near}
+        said = [np.round(each.probabilities[labels], _DECIMALS).tolist() for each in self.heard()]
+        return page | ({"members": said} if said else {})
+
+    def heard(self) -> list[Member]:
+        """Return the members of a jury that are shown: those with a weight of 0.005 or more."""
+        return [each for each in self.members if each.weight >= _UNHEARD]
 
     def named(self, names: Sequence[Any]) -> Explanation:
         """Return the same with the names of all rows."""
@@ -200,9 +207,7 @@ class Explanation:
         total = self.scores[labels]
         lines.append(("sum", [f"{value:+.2f}" for value in total - total.mean()]))
         lines.append(("confidence", [f"{value:.2f}" for value in confidence]))
-        for each in self.members:
-            if each.weight < _UNHEARD:
-                continue
+        for each in self.heard():
             said = [f"{value:.2f}" for value in each.probabilities[labels]]
             lines.append((f"  {_short(each.name, _WIDTH)} x {each.weight:.2f}", said))
         at = next((j for j, name in enumerate(self.classes.tolist()) if name == self.label), None)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appellate._text import did_you_mean
+from appellate.core.explanation import Explanation
 
-ROWS = 400  # items whose explanation is on a page, at most
-BYTES = 280_000  # that their explanations take on it, at most
+#: Bytes that the explanations take on a page, at most: some 2,000 rows of three answers each. With
+#: them a page of 20,000 rows needs as much CPU time until it is ready as that of version 0.2 did.
+BYTES = 1_000_000
+_BLOCK = 2000  # items that are explained before their bytes are counted
 
 
 def find_item(item: Any, names: Sequence[str]) -> int:
@@ -67,6 +70,7 @@ def page_why(
     outcomes: Sequence[str],
     labels: Sequence[Any],
     confidence: NDArray[np.float64],
+    contested: NDArray[np.bool_],
     class_names: Sequence[Any],
     first: Iterable[int] = (),
     *,
@@ -74,8 +78,8 @@ def page_why(
 ) -> dict[str, Any]:
     """Return why items have their labels, as the review page takes it.
 
-    Those that the page suggests come first, then the items of the least confidence, up to 400
-    items and 280,000 bytes.
+    Those that the page suggests come first, then the items of the least confidence, up to a
+    million bytes.
 
     Parameters
     ----------
@@ -85,6 +89,8 @@ def page_why(
         Outcome and final label of every item; reviewed and excluded items are left out.
     confidence : ndarray, shape (n,)
         Confidence of every item's label.
+    contested : ndarray of bool, shape (n,)
+        Items whose label could change; the others have nothing to explain.
     class_names : sequence
         Labels of the page.
     first : iterable of int, default=()
@@ -95,9 +101,9 @@ def page_why(
     Returns
     -------
     dict
-        By the number of the item, as text: ``parts``, a list of ``name`` and ``values`` (one per
-        shown label), ``labels`` (class indices, at most six) and ``neighbours`` (pairs of item
-        and weight, at most six).
+        ``why``: by the number of the item, as text, what `Explanation.to_page` returns, with
+        items of the page and its labels. ``members`` of a jury: ``name`` and ``weight``. Empty
+        if there is nothing to show.
     """
     if not hasattr(classifier, "explain"):
         return {}
@@ -107,18 +113,28 @@ def page_why(
     code = [place[name] for name in classifier.classes_.tolist()]
     order = dict.fromkeys([*first, *np.argsort(confidence, kind="stable").tolist()])
     closed = {"reviewed", "excluded"}
-    items = [i for i in order if outcomes[i] not in closed and i in row_of][:ROWS]
-    page: dict[str, Any] = {}
+    items = [i for i in order if contested[i] and outcomes[i] not in closed and i in row_of]
+    why: dict[str, Any] = {}
+    members: list[dict[str, Any]] = []
     size = 0
-    for i, why in zip(items, classifier.explain([row_of[i] for i in items]), strict=True):
-        shown = why.to_page()
+    for i, explained in zip(items, _explain(classifier, [row_of[i] for i in items]), strict=True):
+        shown = explained.to_page()
         if len(shown["labels"]) < 2:  # nothing was to decide
             continue
         shown["labels"] = [code[j] for j in shown["labels"]]
         near = shown["neighbours"] if features else []
         shown["neighbours"] = [[kept[row], weight] for row, weight in near]
-        size += len(json.dumps(shown, separators=(",", ":"), ensure_ascii=False).encode()) + 8
+        text = json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+        size += len(text.encode()) + len(f'"{i}":,')
         if size > BYTES:
             break
-        page[str(i)] = shown
-    return page
+        why[str(i)] = shown
+        members = [{"name": each.name, "weight": each.weight} for each in explained.heard()]
+    found = {"why": why, "members": members}
+    return {name: values for name, values in found.items() if values}
+
+
+def _explain(classifier: Any, rows: Sequence[int]) -> Iterator[Explanation]:
+    """Explain rows in blocks, so that no more is computed than is asked for."""
+    for start in range(0, len(rows), _BLOCK):
+        yield from classifier.explain(rows[start : start + _BLOCK])

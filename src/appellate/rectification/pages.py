@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from appellate._table_options import with_options
 from appellate.rectification.decisions import confidence_of
 from appellate.rectification.explanation import page_why
 from appellate.rectification.features import is_file
@@ -27,6 +28,8 @@ def collect_page(
     """
     prepared, docket = fitted.prepared, fitted.docket
     rows, why = suggest(fitted, SUGGESTED)
+    command = settings.get("command", "")
+    worded = with_options if command else str  # options as the reader types them
     candidates = np.zeros(docket.candidates.shape, dtype=bool)
     candidates[:, : len(prepared.classes)] = prepared.reviewable
     options: dict[str, Any] = {
@@ -45,8 +48,8 @@ def collect_page(
         "features": settings["features"] or None,
         "expected_wrong": scores.get("expected_wrong"),
         "found": scores.get("found"),
-        "warnings": [*scores["notes"], *prepared.notes],
-        "command": _with_decisions(settings.get("command", "")),
+        "warnings": list(map(worded, [*scores["notes"], *prepared.notes])),
+        "command": _with_decisions(command),
     }
     if prepared.roles.text:
         texts = [prepared.cells(name) for name in prepared.roles.text]
@@ -67,17 +70,16 @@ def collect_page(
         ]
     if prepared.has_answers:
         options |= _page_people(fitted)
-    data = page_data(docket, **options)
-    explained = page_why(
+    return page_data(docket, **options) | page_why(
         fitted.classifier,
         fitted.columns["outcome"],
         fitted.columns["label"],
         confidence_of(docket),
+        docket.contested,
         docket.class_names.tolist(),
         rows,
         features=fitted.rows is not None,
     )
-    return data | {"why": explained} if explained else data
 
 
 def _with_decisions(command: str) -> str:

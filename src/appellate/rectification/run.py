@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -479,7 +480,8 @@ class Rectification:
         ------
         ValueError
             If the item does not exist, a review excluded it, or the method is PLCP, whose labels
-            do not come from a sum.
+            do not come from a sum. Or if the run was loaded, it has no model because only answers
+            were learned from, and its table cannot be read again.
 
         Examples
         --------
@@ -493,14 +495,7 @@ class Rectification:
         >>> run.explain(0).label
         'cat'
         """
-        classifier = self.model[-1] if self.model is not None else None
-        if self._fitted is not None:
-            classifier = self._fitted.classifier
-        if classifier is None:
-            raise ValueError(
-                "This run was loaded and has no model to explain. Call rectify again, and explain "
-                "then."
-            )
+        classifier = self._classifier
         if not hasattr(classifier, "explain"):
             raise ValueError(
                 "Labels of PLCP do not come from a sum, so there is nothing to explain. Use "
@@ -520,6 +515,25 @@ class Rectification:
             )
         (why,) = classifier.explain(kept.index(row))
         return why.named([names[i] for i in kept])
+
+    @cached_property
+    def _classifier(self) -> Any:
+        """Classifier of the labels; a loaded run without a model labels its table again."""
+        if self._fitted is not None:
+            return self._fitted.classifier
+        if self.model is not None:
+            return self.model[-1]
+        run, docket = _again(self), nw.from_native(self.docket, eager_only=True)
+        columns = (docket[name].to_list() for name in ("outcome", "id", "label"))
+        items = list(zip(*columns, strict=True))
+        labels = {name: label for outcome, name, label in items if outcome == "reviewed"}
+        none = [[name, "none", ""] for outcome, name, _ in items if outcome == "excluded"]
+        if labels:
+            run = run._decide(labels, nobody)
+        if none:
+            excluded = zip(("id", "decision", "label"), zip(*none, strict=True), strict=True)
+            run = run._decide({name: list(values) for name, values in excluded}, nobody)
+        return run._classifier
 
     def effort(self) -> Any:
         """Say how many wrong labels are to be expected after a review of the least certain items.

@@ -29,8 +29,8 @@ FORMAT = 3  # of the dict; a page of another format is refused by the server
 #: Keys that a dict has only where there is something to show.
 OPTIONAL = (
     "answers", "annotators", "audit", "command", "features", "first", "found", "groups", "images",
-    "neighbors", "outside", "rounds", "scores", "suspicion", "texts", "truth", "votes", "warnings",
-    "why",
+    "members", "neighbors", "outside", "rounds", "scores", "suspicion", "texts", "truth", "votes",
+    "warnings", "why",
 )  # fmt: skip
 _ARRAYS = ("neighbors", "votes", "suspicion", "rounds")
 CLOSE = 0.10  # a lead below this is a close call
@@ -72,6 +72,7 @@ def page_data(
     found: Sequence[str] | None = None,
     warnings: Sequence[str] = (),
     why: Sequence[Mapping[str, Any] | None] | None = None,
+    members: Sequence[Mapping[str, Any]] | None = None,
     command: str = "",
 ) -> dict[str, Any]:
     """Collect what the review page of a docket shows.
@@ -132,7 +133,10 @@ def page_data(
     why : sequence of mappings, default=None
         The sum behind each row's final label, or None for a row. ``labels``: class indices.
         ``parts``: ``name`` and ``values``, a number for each of these labels; the parts add up to
-        the row's log score. ``neighbours``: pairs of a row and its weight.
+        the row's log score. ``neighbours``: pairs of a row and its weight. ``members``: for
+        every member of a jury its probability of each of these labels.
+    members : sequence of mappings, default=None
+        Members of a jury: ``name`` and ``weight``.
     command : str, default=""
         Command that runs again with the decisions; by default a line of Python.
 
@@ -197,6 +201,7 @@ def page_data(
         "found": found or None,
         "warnings": warnings or None,
         "why": why,
+        "members": members,
         "command": command or None,
     }
     if docket.rounds is not None:
@@ -458,7 +463,7 @@ def write_page(data: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
     return write_file(path, render_page(data))
 
 
-def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None) -> str:
+def render_page(data: Mapping[str, Any], server: Mapping[str, Any] | None = None) -> str:
     """Render the review page of a docket.
 
     Parameters
@@ -466,8 +471,9 @@ def render_page(data: Mapping[str, Any], server: Mapping[str, str] | None = None
     data : dict
         What it shows, as `page_data` or `read_page` return it.
     server : mapping, default=None
-        Server of the page, if it is served: ``endpoint`` of decisions, ``token``, and ``folder``,
-        which names the folder in the browser's storage.
+        Server of the page, if it is served: ``endpoint`` of decisions, ``token``, ``folder``,
+        which names the folder in the browser's storage, and ``explains``, whether it explains
+        rows whose explanation is not on the page.
 
     Returns
     -------

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from appellate._files import MemberError, WriteError, is_own, read_member
+from appellate.core.explanation import Explanation
 from appellate.review.decisions import COLUMNS, DECISIONS, KINDS, DecisionError, DecisionFile, Rows
 from appellate.review.page import PageError, read_page, render_page, unpack_page
 
@@ -47,6 +48,7 @@ def serve(
     port: int = 8088,
     token: str | None = None,
     ready: Callable[[str], object] = lambda address: None,
+    explain: Callable[[str], Explanation] | None = None,
 ) -> None:
     """Serve the review page of a folder until Ctrl-C; decisions go to its ``decisions.csv``.
 
@@ -61,13 +63,16 @@ def serve(
         that is started again knows the pages that are still open.
     ready : callable, default=no-op
         Called with the address, token included, once the server listens.
+    explain : callable, default=None
+        Explains a row by its name, such as ``appellate.load(folder).explain``: called for rows
+        whose explanation is not on the page.
 
     Examples
     --------
     >>> serve("birds", ready=print)  # doctest: +SKIP
     http://127.0.0.1:8088/?token=...
     """
-    with DocketServer(Path(folder), host, port, token) as server:
+    with DocketServer(Path(folder), host, port, token, explain) as server:
         ready(server.address())
         try:
             server.serve_forever()
@@ -91,9 +96,15 @@ class DocketServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(
-        self, folder: Path, host: str = "127.0.0.1", port: int = 0, token: str | None = None
+        self,
+        folder: Path,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        explain: Callable[[str], Explanation] | None = None,
     ) -> None:
         self.folder, self.host = folder.resolve(strict=True), host
+        self._explain, self._explaining = explain, threading.Lock()
         self.token = token or _kept_token(self.folder)
         self.decisions = DecisionFile(self.folder / DECISIONS)
         self._lock = threading.Lock()
@@ -121,7 +132,8 @@ class DocketServer(ThreadingHTTPServer):
                 data = read_page(path)
                 name = hashlib.sha256(str(self.folder).encode("utf-8", "surrogateescape"))
                 server = {"endpoint": "decisions", "token": self.token,
-                          "folder": name.hexdigest()[:16]}  # fmt: skip
+                          "folder": name.hexdigest()[:16],
+                          "explains": self._explain is not None}  # fmt: skip
                 try:
                     rows, images = (
                         _find_rows(data),
@@ -166,6 +178,28 @@ class DocketServer(ThreadingHTTPServer):
         if taken:
             self.decisions.extend(taken)
         return reasons
+
+    def why(self, name: str) -> dict[str, Any]:
+        """Return why a row has its label, as the data of a page have it.
+
+        Raises
+        ------
+        _Refused
+            If the row does not exist or cannot be explained: why not.
+        """
+        rows = self.docket().rows
+        if name not in rows.places or self._explain is None:
+            raise _Refused(HTTPStatus.NOT_FOUND, "there is no such explanation")
+        try:
+            with self._explaining:  # so that two requests do not load two models
+                why = self._explain(name)
+        except (ValueError, OSError, ImportError, MemoryError) as error:
+            raise _Refused(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+        names, shown = list(rows.classes), why.to_page()
+        shown["labels"] = [names.index(str(why.classes[j])) for j in shown["labels"]]
+        pairs = zip(why.neighbors, shown["neighbours"], strict=False)
+        shown["neighbours"] = [[rows.places[near.name], weight] for near, (_, weight) in pairs]
+        return shown
 
     def picture(self, path: str) -> Path | None:
         """Return an image that the page names, by the same words; None for any other path."""
@@ -358,6 +392,9 @@ class _Handler(BaseHTTPRequestHandler):
             marks = parse_qs(split.query).get("since", [""])
             change = self.server.decisions.since(marks[0])
             self._answer(json.dumps(change._asdict()).encode(), "application/json")
+        elif split.path == "/why":
+            why = self.server.why(unquote(split.query))
+            self._answer(json.dumps(why).encode(), "application/json")
         elif split.path == "/picture":
             file = self.server.picture(unquote(split.query))
             if file is None:

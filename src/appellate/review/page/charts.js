@@ -21,7 +21,7 @@ function niceStep(most, parts) { // 1, 2 or 5 times a power of ten
 function drawCurve(left, marks, width) {
   const rows = left.length - 1, height = 250, x0 = 44, x1 = width - 24, y0 = height - 28, y1 = 18;
   const yStep = Math.max(niceStep(left[0], 5), left[0] > 4 ? 1 : 0), top = Math.max(yStep, Math.ceil(left[0] / yStep) * yStep);
-  const xStep = Math.max(1, niceStep(rows, width < 480 ? 3 : 5));
+  const xStep = Math.max(1, niceStep(rows, width < 480 ? 4 : 5));
   const x = (k) => x0 + ((x1 - x0) * k) / Math.max(rows, 1), y = (v) => y0 - ((y0 - y1) * v) / top;
   const art = s("svg", { class: "curve", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": "Expected wrong labels left by rows reviewed: " + marks.map(([, text]) => text).join("; ") });
@@ -55,11 +55,10 @@ function drawHistogram(bins, list, split) {
   const box = h("div", { class: "histogram", role: "group", "aria-label": "Rows by confidence; a bar lists its rows" });
   bins.forEach((bin, k) => {
     const fill = h("span", { class: "fill" + (bin.low < split - 1e-9 ? " low" : "") });
-    fill.style.height = `${bin.rows ? Math.max(1.5, (100 * bin.rows) / most) : 0}%`;
+    fill.style.setProperty("--share", String(bin.rows ? Math.max(0.015, bin.rows / most) : 0));
     box.append(button({ class: "column", "data-bin": k, title: `${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}`,
       "aria-label": `confidence ${bin.low.toFixed(2)} to ${bin.high.toFixed(2)}: ${plural(bin.rows, "row")}` },
-    () => list(k, k), h("span", { class: "number", "aria-hidden": "true" }, bin.rows ? short(bin.rows) : ""),
-    h("span", { class: "well" }, fill)));
+    () => list(k, k), h("span", { class: "number", "aria-hidden": "true" }, bin.rows ? short(bin.rows) : ""), fill));
   });
   roving(box, ".column", bins.length);
   let from = -1;
@@ -82,7 +81,15 @@ function drawHistogram(bins, list, split) {
   return h("div", { class: "histogram-box" }, box, h("div", { class: "scale", "aria-hidden": "true" },
     h("span", {}, "0"), h("span", {}, "0.5"), h("span", {}, "1")));
 }
-const short = (value) => (value >= 10000 ? Math.round(value / 1000) + "k" : count(value));
+const short = (value) => (value < 1000 ? String(value) : (value / 1000).toFixed(value < 9950 ? 1 : 0) + "k");
+// Whether the counts over the bars of a histogram have room next to each other, in pixels.
+const DIGIT = 7, LINE = 15, TALLEST = 172;
+function haveRoom(bins, width) {
+  const most = Math.max(1, ...bins.map((bin) => bin.rows)), wide = (bin) => DIGIT * short(bin.rows).length;
+  return bins.every((bin, k) => !k || !bin.rows || !bins[k - 1].rows ||
+    wide(bin) / 2 + wide(bins[k - 1]) / 2 < width / bins.length ||
+    (TALLEST * Math.abs(bin.rows - bins[k - 1].rows)) / most > LINE);
+}
 // Counts of columns for rows; the diagonal is agreement. A cell lists its rows.
 function drawMatrix({ cells, shown, rowWord, columnWord, unit, list }) {
   const at = (r, c) => cells.get(r * classes.length + c) || 0;
@@ -110,13 +117,14 @@ function drawMatrix({ cells, shown, rowWord, columnWord, unit, list }) {
   roving(box, "button.cell", 1);
   return box;
 }
-const LABELS_SHOWN = 12;
-function mostMixed(cells) { // the labels of a matrix, those that are mixed up most if there are many
+const LABELS_SHOWN = 12, CELL = 26, NAMES = 76; // pixels of a cell, and of the names of the rows
+function mostMixed(cells, width) { // the labels of a matrix, those that are mixed up most if there is no room
   const sums = new Map();
   for (const [key, value] of cells) {
     const r = Math.floor(key / classes.length), c = key % classes.length;
     for (const j of [r, c]) sums.set(j, (sums.get(j) || 0) + (r === c ? 1e-6 : value));
   }
   const all = [...sums.keys()].sort((x, y) => sums.get(y) - sums.get(x) || x - y);
-  return { shown: all.slice(0, LABELS_SHOWN).sort((x, y) => x - y), all: all.length };
+  const most = Math.max(4, Math.min(LABELS_SHOWN, Math.floor((width - NAMES) / CELL)));
+  return { shown: all.slice(0, most).sort((x, y) => x - y), all: all.length };
 }

@@ -25,7 +25,7 @@ function weigh(i, sign) {
   const d = queued[i] && decisions.get(i);
   if (!d) return;
   progress.done += sign;
-  if (d.label !== classes[finalOf(i)]) progress.moved += sign;
+  if (d.label && d.label !== classes[finalOf(i)]) progress.moved += sign;
 }
 function countQueue() {
   queued.fill(0);
@@ -84,11 +84,11 @@ function startOver() { // as the run left it, before this review
 
 // ---- the server -----------------------------------------------------------------------------
 let mark = ""; // of the file on the server, as far as it is known here
-async function ask(query, options) {
-  return fetch(server.endpoint + query, { ...options, cache: "no-store",
-    signal: AbortSignal.timeout(8000),
+async function request(path, options, milliseconds = 8000) {
+  return fetch(path, { ...options, cache: "no-store", signal: AbortSignal.timeout(milliseconds),
     headers: { Authorization: "Bearer " + encodeURIComponent(server.token) } });
 }
+const ask = (query, options) => request(server.endpoint + query, options);
 async function fetchDecisions() { // what others decided since; true if there is anything new
   const answer = await ask("?since=" + encodeURIComponent(mark), {});
   if (!answer.ok) throw new Error((await answer.text()).trim());

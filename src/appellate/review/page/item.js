@@ -107,13 +107,14 @@ function sayWho(i, label) { // who gave an answer, the most reliable first
   return `${mine.length} of ${all.length} said so: ${names.join(", ")}` +
     (mine.length > 4 ? ` and ${mine.length - 4} more` : "");
 }
-function candidate(i, each, at) {
+const LARGE = 4; // candidates with a bar, if there are more than one more
+function candidate(i, each, at, all) {
   const j = each.label, d = decisions.get(i), final = j === finalOf(i);
   const first = compared && differs(i) && j === firstOf(i);
   const tags = [sayWho(i, j), first && "first label",
     each.e < 0 && (votes ? answers ? "" : "nobody's answer" : "not a candidate"),
     truthShown && data.truth && data.truth[i] === classes[j] && "true label"].filter(Boolean).join(", ");
-  return h("li", {}, button({ "data-key": at < 9 ? String(at + 1) : null,
+  return h("li", { class: all.length > LARGE + 1 && at >= LARGE ? "less" : null }, button({ title: tags || null, "data-key": at < 9 ? String(at + 1) : null,
     "data-role": final ? "final" : first ? "first" : null,
     class: final ? "final" : null, "aria-pressed": d && d.label === classes[j] ? "true" : "false" },
   () => choose(i, j), at < 9 ? h("kbd", {}, String(at + 1)) : h("span", {}),
@@ -182,18 +183,45 @@ function showTruth() {
 
 // ---- why this label -----------------------------------------------------------------------------------
 let rather = -1; // the label that the final one is compared with, if the reader chose one
+const fetched = new Map(); // by row: what the server explained, or the words for why it did not
+const whyOf = (i) => (data.why && data.why[i]) || (typeof fetched.get(i) === "object" ? fetched.get(i) : null);
+function askWhy(i) { // once the reader stays on the row
+  setTimeout(async () => {
+    if (current !== i || ended || fetched.has(i)) return;
+    fetched.set(i, "");
+    try {
+      const answer = await request("why?" + encodeURIComponent(nameOf(i)), {}, 120000);
+      fetched.set(i, answer.ok ? await answer.json() : (await answer.text()).trim());
+    } catch { fetched.delete(i); return; } // the next visit asks again
+    if (current === i && !ended && state.view === "review") renderItem(true);
+  }, 150);
+}
+function noWhy(i) { // a row whose sum is not in the file
+  if (!data.why || settled.has(i) || !contested(i)) return null;
+  const told = [];
+  if (server && server.explains) {
+    if (!fetched.has(i)) askWhy(i);
+    told.push(fetched.get(i) || "The server is asked for the explanation.");
+  } else told.push(`The page explains ${plural(Object.values(data.why).filter(Boolean).length, "row")} of ${count(n)}; ` +
+    "this row is not one of them. ", server ? "" : h("span", {}, "Open the page with ", h("code", {}, "appellate serve"), ", or "),
+  server ? "Call " : "call ", h("code", { dir: "ltr" }, `run.explain(${JSON.stringify(cut(nameOf(i), 60))})`), " in Python.");
+  return h("section", { class: "card why", "aria-labelledby": "why-title" },
+    h("h2", { id: "why-title" }, "Why ", said("span", "a", cut(classes[finalOf(i)], 60))), h("p", { class: "note" }, ...told));
+}
 function why(i) {
-  const found = data.why && data.why[i];
-  if (!found) return null;
-  const mine = found.labels.indexOf(finalOf(i));
-  const others = ranked(i).map((each) => each.label).filter((j) => j !== finalOf(i) && found.labels.includes(j));
+  const found = whyOf(i);
+  if (!found) return noWhy(i);
+  const mine = found.labels.indexOf(finalOf(i)), others = found.labels.filter((j) => j !== finalOf(i));
   if (mine < 0 || !others.length) return null;
   const against = others.includes(rather) ? rather : others[0], other = found.labels.indexOf(against);
-  const lines = found.parts.map(({ name, values }) => ({ name, value: values[mine] - values[other] }));
+  const lines = found.parts.map(({ name, values, annotator }) =>
+    ({ name, annotator, value: values[mine] - values[other] }));
   const sum = lines.reduce((total, each) => total + each.value, 0);
   const most = Math.max(1, Math.abs(sum), ...lines.map((each) => Math.abs(each.value)));
-  const row = ({ name, value }, cls) => h("tr", { class: cls, "data-value": String(value) },
-    h("th", { scope: "row", dir: "auto" }, cut(name, 80)), h("td", { class: "signed" }, signedBar(value / most, cls)),
+  const called = ({ name, annotator }) => (annotator === undefined || !people.length ? cut(name, 80)
+    : h("a", { href: linkTo({ view: "people", person: annotator }), title: "Answers of this annotator" }, cut(name, 80)));
+  const row = (each, cls, value = each.value) => h("tr", { class: cls, "data-value": String(value) },
+    h("th", { scope: "row", dir: "auto" }, called(each)), h("td", { class: "signed" }, signedBar(value / most, cls)),
     h("td", { class: "num", title: String(value) }, signed(value)));
   const choice = h("select", { "aria-label": "Compared with", "data-key": "rather" },
     ...others.map((j) => h("option", { value: j, selected: j === against ? "" : null }, cut(classes[j], 60))));
@@ -201,9 +229,24 @@ function why(i) {
   return h("section", { class: "card why", "aria-labelledby": "why-title" },
     h("h2", { id: "why-title" }, "Why ", said("span", "a", cut(classes[finalOf(i)], 60)), " rather than ",
       others.length > 1 ? choice : said("span", "", cut(classes[against], 60))),
-    h("p", { class: "note" }, "Evidence for (right) and against (left); it adds up."),
+    h("p", { class: "note" }, "Right: for it. Left: against it. The parts add up."),
     h("table", {}, h("tbody", {}, ...lines.map((each) => row(each, "")),
-      row({ name: "together", value: sum }, "sum"))));
+      row({ name: "together", value: sum }, "sum"))), members(found, mine, other, [finalOf(i), against]));
+}
+let membersOpen = false;
+function members(found, mine, other, pair) { // what the members of a jury say of two labels
+  if (!found.members || !data.members) return null;
+  const said_ = found.members.map((shares) => [shares[mine], shares[other]]);
+  const agree = said_.filter(([x, y]) => x > y).length;
+  const box = h("details", membersOpen ? { open: "" } : {}, h("summary", {},
+    `${agree} of ${plural(said_.length, "member")} ${agree === 1 ? "prefers" : "prefer"} `, said("span", "a", cut(classes[pair[0]], 40))),
+  h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "member"), h("th", { scope: "col", class: "num" }, "weight"),
+    ...pair.map((j) => h("th", { scope: "col", class: "num", dir: "auto", title: classes[j] }, cut(classes[j], 8))))),
+  h("tbody", {}, ...data.members.map(({ name, weight }, k) => h("tr", {}, h("th", { scope: "row" }, name),
+    h("td", { class: "num" }, weight.toFixed(2)),
+    ...said_[k].map((share) => h("td", { class: "num", title: String(share) }, share.toFixed(2))))))));
+  box.addEventListener("toggle", () => { membersOpen = box.open; });
+  return box;
 }
 const signed = (value) => (Math.abs(value) < 0.05 ? "0.0"
   : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(1));
@@ -217,11 +260,12 @@ function signedBar(share, cls) {
 
 // ---- similar rows, and what changed over the rounds ---------------------------------------------------
 function near(i) {
-  const found = data.why && data.why[i] && data.why[i].neighbours;
+  const found = whyOf(i) && whyOf(i).neighbours;
   const list = found && found.length ? found : Array.from({ length: nNear }, (_, p) => [neighbors[i * nNear + p]]);
   if (!list.length) return null;
   return h("section", { "aria-labelledby": "near-title" },
-    h("h2", { id: "near-title" }, "Most similar rows and their labels"),
+    h("h2", { id: "near-title" }, list[0].length > 1 ? "Most similar rows: their labels and weights"
+      : "Most similar rows and their labels"),
     h("ul", { class: "near" + (data.texts ? " lines" : "") }, ...list.map(([other, weight]) => {
       const d = decisions.get(other), label = d ? d.label || "not usable" : classes[finalOf(other)];
       return h("li", {}, button({ title: nameOf(other) }, () => visit(other), thumb(other),
@@ -229,7 +273,8 @@ function near(i) {
           said("span", (d ? "done" : labelNow(other) === finalOf(i) ? "a" : "") + " near-label",
             (d ? "✓ " : "") + cut(label, 60)),
           said("span", "near-name", textOf(other) ? cut(textOf(other), 160) : cut(nameOf(other), 60)),
-          weight === undefined ? null : h("span", { class: "tag" }, `weight ${weight.toFixed(2)}`))));
+          weight === undefined ? null : h("span", { class: "tag", title: "weight in the score of this row" },
+            weight.toFixed(2)))));
     })));
 }
 function drawRounds(i) { // ends where the bars end, its lines are named
@@ -300,11 +345,11 @@ function renderItem(again) { // `again`: the same row; it stays where it was scr
   $("similar").replaceChildren(...[near(i), rounds && contested(i) ? drawRounds(i) : null].filter(Boolean));
   ask.replaceChildren(...[
     h("h1", { title: label }, "Is ", said("span", "a", cut(label, 80)), " correct?"),
-    h("ul", { class: "cands", "aria-label": "Labels" }, ...list.map((each, k) => candidate(i, each, k))),
-    hidden > 0 ? h("p", { class: "note" }, `and ${count(hidden)} less likely candidates`) : null,
+    h("ul", { class: "cands", "aria-label": "Labels" }, ...list.map((each, k) => candidate(i, each, k, list))),
+    hidden > 0 ? h("p", { class: "note" }, `and ${count(hidden)} less likely candidates`) : null, why(i),
     compared && data.first ? h("p", { class: "tag" }, `Bar: confidence. Tick: first labels (${data.first}).`) : null,
     sayOutcome(i), saySuspicion(i), sayTruth(i),
-    note ? h("p", { class: "note" }, "Note: ", said("b", "", note)) : null, why(i),
+    note ? h("p", { class: "note" }, "Note: ", said("b", "", note)) : null,
   ].filter(Boolean));
   $("keep-first").disabled = !differs(i);
   const named = Boolean(d && d.label && !list.some((each) => classes[each.label] === d.label));
@@ -323,7 +368,7 @@ const narrow = matchMedia("(max-width: 48rem)");
 
 // ---- after the last row -----------------------------------------------------------------------------------
 function renderEnd() {
-  const done = view.filter((i) => decisions.has(i)), seen = done.filter(isSeen);
+  const done = [...view].filter((i) => decisions.has(i)), seen = done.filter(isSeen);
   const moved = seen.filter((i) => decisions.get(i).label && decisions.get(i).label !== classes[finalOf(i)]);
   const gone = seen.filter((i) => !decisions.get(i).label), open = view.length - done.length;
   const audit = sayAudit();

@@ -1,4 +1,5 @@
 // ---- Overview: how many labels are correct, what review is worth, where to look -------------------------
+const PADDING = 36; // of a card, left and right
 const BAR = 0.9; // confidence from which rows may be accepted together
 const isOpen = (i) => !decisions.has(i) && !excluded(i);
 function standing() { // labels that count, and how many of them are correct, as expected
@@ -88,7 +89,7 @@ function countCells(of) { // first labels, or answers, by the label as it stands
   return cells;
 }
 function matrixCard() {
-  const cells = countCells(), { shown, all } = mostMixed(cells), given = answers ? answers.label.length : 0;
+  const cells = countCells(), { shown, all } = mostMixed(cells, $("matrix").clientWidth - PADDING), given = answers ? answers.label.length : 0;
   return [h("h2", { id: "matrix-title" }, answers ? "Which labels annotators mix up" : "What changed"),
     h("p", { class: "note" }, answers ? `Final label (rows) and the ${count(given)} answers (columns). A number lists its rows.`
       : "Final label (rows) and first label (columns). A number lists its rows."),
@@ -111,17 +112,20 @@ function worstPair() { // the two labels that are mixed up most
   return best < 0 ? null : [Math.floor(best / classes.length), best % classes.length];
 }
 function histogramCard() {
-  const parts = $("histogram").clientWidth < 400 ? 10 : 20, bins = Array.from({ length: parts }, (_, k) =>
-    ({ low: k / parts, high: (k + 1) / parts, rows: 0 }));
+  const inParts = (parts) => Array.from({ length: parts }, (_, k) => ({ low: k / parts, high: (k + 1) / parts, rows: 0 }));
+  const fine = inParts(20);
   let below = 0, wrong = 0, sure = 0, right = 0;
   for (let i = 0; i < n; i++) {
     if (isExcluded(i)) continue;
-    bins[Math.min(parts - 1, Math.floor((confidence[i] * parts) / WHOLE))].rows++;
+    fine[Math.min(19, Math.floor((confidence[i] * 20) / WHOLE))].rows++;
     if (confidence[i] < BAR * WHOLE) { below++; wrong += isSeen(i) ? 0 : 1 - confidence[i] / WHOLE; }
     else if (data.truth && data.truth[i] !== null) { sure++; right += data.truth[i] === classes[finalOf(i)]; }
   }
-  const list = (from, to) => goTo({ view: "labels", order: "confidence-up",
-    low: from ? bins[from].low.toFixed(2) : "", high: to < parts - 1 ? bins[to].high.toFixed(2) : "" });
+  const coarse = inParts(10);
+  fine.forEach((bin, k) => { coarse[k >> 1].rows += bin.rows; });
+  const bins = haveRoom(fine, $("histogram").clientWidth - PADDING) ? fine : coarse;
+  const list = (from, to) => goTo({ view: "labels", order: "confidence-up", low: from ? bins[from].low.toFixed(2) : "",
+    high: to < bins.length - 1 ? bins[to].high.toFixed(2) : "" });
   return [h("h2", { id: "histogram-title" }, "How confident"),
     h("p", { class: "note" }, "Rows by confidence in the final label. A bar lists its rows; drag over several."),
     drawHistogram(bins, list, BAR),

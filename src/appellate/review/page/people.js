@@ -57,6 +57,9 @@ views.people = () => {
   $("people-more").textContent = people.length > MOST_PEOPLE
     ? `The ${count(MOST_PEOPLE)} least reliable of ${count(people.length)} annotators.` : "";
   renderPerson(chosen);
+  const box = $("people-list"), row = box.querySelector(".chosen"); // in view, if it was linked to
+  if (row && (row.offsetTop < box.scrollTop || row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight))
+    box.scrollTop = row.offsetTop - box.clientHeight / 2;
 };
 function choosePerson(k) {
   const again = document.activeElement && document.activeElement.closest("#people-rows");
@@ -70,7 +73,7 @@ function choosePerson(k) {
 }
 function renderPerson(k) {
   if (k < 0) { $("person").replaceChildren(); return; }
-  const each = data.annotators[k], cells = countCells(k), { shown, all } = mostMixed(cells);
+  const each = data.annotators[k], cells = countCells(k), { shown, all } = mostMixed(cells, $("person").clientWidth - PADDING);
   let rows = 0;
   for (let i = 0; i < n; i++) rows += gave(i, k, -1);
   const reviewed = [...decisions.keys()].filter((i) => isSeen(i) && gave(i, k, -1));
