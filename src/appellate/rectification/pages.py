@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from appellate._table_options import as_typed
 from appellate.rectification.decisions import confidence_of
 from appellate.rectification.explanation import page_why
 from appellate.rectification.features import is_file
@@ -28,8 +27,6 @@ def collect_page(
     """
     prepared, docket = fitted.prepared, fitted.docket
     rows, why = suggest(fitted, SUGGESTED)
-    command = settings.get("command", "")
-    worded = as_typed if command else str  # options as the reader types them
     candidates = np.zeros(docket.candidates.shape, dtype=bool)
     candidates[:, : len(prepared.classes)] = prepared.reviewable
     options: dict[str, Any] = {
@@ -48,8 +45,8 @@ def collect_page(
         "features": settings["features"] or None,
         "expected_wrong": scores.get("expected_wrong"),
         "found": scores.get("found"),
-        "warnings": list(map(worded, [*scores["notes"], *prepared.notes])),
-        "command": _with_decisions(command),
+        "warnings": [*scores["notes"], *prepared.notes],
+        "command": _with_decisions(settings.get("command", "")),
     }
     if prepared.roles.text:
         texts = [prepared.cells(name) for name in prepared.roles.text]
