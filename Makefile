@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # Both the packages and the isolated build of the project itself follow the pins.
 PIP_INSTALL := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt \
 	$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+# The tests start hundreds of processes: each would compile our modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # The pytest workers share the cores already.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
 

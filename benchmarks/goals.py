@@ -7,8 +7,9 @@ neighbours  neighbours for the review page at 100,000 rows / the fit of jury and
             their recall, with features that depend on six factors and with independent ones
 memory      peak of the jury above that of the process before / what it tells the budget
 reading     a CSV file of 100,000 rows: pyarrow / the careful reader; guessing the roles / reading
-many        rectify on Parquet of a million rows, and testimony with a million answers without
-            features: CPU seconds and peak (not in make bench: it takes minutes)
+many        rectify on Parquet of a million rows, in one process and on two local Dask workers,
+            and testimony with a million answers without features: CPU seconds and peak (not in
+            make bench: it takes minutes); half: the same with 500,000, tenth: with 100,000
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -221,12 +223,28 @@ def reading(n=100_000):
     print(f"  guessing the roles: {roles:.2f} s, {roles / quick:.1f} times reading")
 
 
-def rectify_many(path):
+def rectify_many(path, **settings):
     from appellate import rectify
 
     before = peak_bytes()
-    seconds, run = took(lambda: rectify(path, candidates="names", random_state=0))
-    return seconds, peak_bytes() - before, len(run.docket)
+    seconds, run = took(
+        lambda: rectify(path, candidates="names", random_state=0, settings=settings or None)
+    )
+    return seconds, peak_bytes() - before, run.labels["label"].to_numpy(str)
+
+
+def rectify_on_dask(path):
+    """CPU seconds of the caller and of two workers, and the largest peak of the three."""
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options, memory_limit=None) as cluster, Client(cluster) as client:
+        client.wait_for_workers(2)
+        before = client.run(time.process_time)
+        seconds, used, labels = rectify_many(path, scheduler=cluster.scheduler_address)
+        after, peaks = client.run(time.process_time), client.run(peak_bytes)
+    both = sum(after.values()) - sum(before.values())
+    return seconds, both, max(used, *peaks.values()), labels
 
 
 def testimony_many(n):
@@ -250,14 +268,20 @@ def many(n=1_000_000):
     print(f"  testimony, {n} answers without features: {seconds:.0f} s, {used / 1e9:.1f} GB, "
           f"training labels {right:.3f}", flush=True)  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        X, candidates, _ = make_table(n, factors=6)
+        path = f"{folder}/t.parquet"
+        X, candidates, truth = make_table(n, factors=6)
         names = np.array(list("abcde"))
         columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
         columns["names"] = ["|".join(names[sets]) for sets in candidates]
-        pq.write_table(pa.table(columns), f"{folder}/t.parquet")
+        pq.write_table(pa.table(columns), path)
         del X, candidates, columns
-        seconds, used, rows = apart(rectify_many, f"{folder}/t.parquet")
-    print(f"  rectify on Parquet, {rows} rows: {seconds:.0f} s, {used / 1e9:.1f} GB", flush=True)
+        seconds, used, here = apart(rectify_many, path)
+        print(f"  rectify on Parquet, {n} rows: {seconds:.0f} s, {used / 1e9:.1f} GB, "
+              f"labels {np.mean(here == names[truth]):.3f}", flush=True)  # fmt: skip
+        seconds, both, used, there = apart(rectify_on_dask, path)
+    print(f"  the same on two Dask workers: {seconds:.0f} s and {both:.0f} s of the workers, "
+          f"{used / 1e9:.1f} GB in the largest process, {np.mean(here == there):.4f} of the "
+          "labels the same", flush=True)  # fmt: skip
 
 
 PARTS = {
@@ -267,7 +291,9 @@ PARTS = {
     "memory": memory,
     "reading": reading,
     "many": many,
+    "half": partial(many, 500_000),
+    "tenth": partial(many, 100_000),
 }
 
 if __name__ == "__main__":
-    run_parts(__doc__, PARTS, [name for name in PARTS if name != "many"])
+    run_parts(__doc__, PARTS, ["start", "solvers", "neighbours", "memory", "reading"])

@@ -627,6 +627,21 @@ def test_sparse_rows_of_a_forest_that_do_not_fit_are_refused(data, monkeypatch):
         JuryClassifier([SMALL_FOREST]).fit(sp.csr_array(X), candidates)
 
 
+def test_single_precision_finds_what_double_precision_finds(monkeypatch):
+    X, candidates, _, _ = make_bags(n_bags=60)
+    fits = []
+    for rows in (len(X), 0):
+        monkeypatch.setattr(exact, "_DOUBLE_ROWS", rows)
+        fits.append(JuryClassifier("kernel", max_rounds=4, random_state=0).fit(X, candidates))
+    double, single = fits
+    np.testing.assert_array_equal(single.transduction_, double.transduction_)
+    for tau, values in double.criterion_.items():
+        np.testing.assert_allclose(single.criterion_[tau], values, atol=1e-4)
+    np.testing.assert_allclose(single.confidence_, double.confidence_, atol=5e-3)
+    np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=5e-3)
+    assert np.abs(single.predict_proba(X) - double.predict_proba(X)).max() > 0
+
+
 def test_calibration_of_new_rows():
     X, candidates, truth, _ = make_bags(n_bags=200, spread=2.0)
     jury = JuryClassifier("kernel", random_state=0).fit(X[:400], candidates[:400])

@@ -32,8 +32,7 @@ from appellate import (
     SUREClassifier,
     TestimonyClassifier,
 )
-from appellate.core.base import PartialLabelClassifier
-from appellate.core.foreign import check_base
+from appellate.core.base import PartialLabelClassifier, check_base
 from appellate.testing import make_clusters
 
 LEAVES_ONE_OUT = [

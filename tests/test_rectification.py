@@ -285,7 +285,9 @@ def test_a_rival_that_is_better_is_named():
 
 
 @quiet
-def test_methods_bases_and_settings(plain):
+def test_methods_bases_and_settings(plain, monkeypatch):
+    monkeypatch.setattr("appellate.rectification.selection._BANDWIDTHS", (1.0,))
+    monkeypatch.setattr("appellate.rectification.selection._REGULARIZATIONS", (0.05,))
     _, table, truth = plain
     table = table.assign(truth=NAMES[truth])
     run = appellate.rectify(

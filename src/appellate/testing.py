@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from appellate.core.base import PartialLabelClassifier
-from appellate.core.foreign import check_base
+from appellate.core.base import PartialLabelClassifier, check_base
 from appellate.evidence.confidence import blur, initial_confidence
 from appellate.evidence.costs import expected_costs
 from appellate.methods.plcp import PLCPClassifier

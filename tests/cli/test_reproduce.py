@@ -39,6 +39,8 @@ def little_data():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(problems, "load_problem", load)
+        # The jury without its network, which takes a third of all: tests/deep has it.
+        patch.setattr("appellate.methods.jury.classifier.find_spec", lambda name: None)
         yield
 
 

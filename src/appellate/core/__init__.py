@@ -4,7 +4,6 @@ To write a classifier of your own, meet `BaseClassifier` or derive from
 `PartialLabelClassifier`; `check_base` tells what is missing.
 """
 
-from appellate.core.base import BaseClassifier, PartialLabelClassifier
-from appellate.core.foreign import check_base
+from appellate.core.base import BaseClassifier, PartialLabelClassifier, check_base
 
 __all__ = ["BaseClassifier", "PartialLabelClassifier", "check_base"]

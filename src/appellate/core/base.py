@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from appellate._compat import Interval, StrOptions, fit_context
 from appellate._parameters import stated_constraints
@@ -60,6 +60,36 @@ class BaseClassifier(Protocol):
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return label probabilities of new rows."""
         ...
+
+
+def check_base(estimator: Any) -> None:
+    """Raise a TypeError that names what an object lacks to be a base classifier.
+
+    Parameters
+    ----------
+    estimator : object
+        What is to be a base; `BaseClassifier` says what it needs.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> check_base(LogisticRegression())
+    Traceback (most recent call last):
+    ...
+    TypeError: LogisticRegression() cannot be a base classifier: it needs a parameter ...
+    """
+    lacking = None
+    if isinstance(estimator, type):
+        lacking = f"an instance, not the class: {estimator.__name__}()"
+    elif not callable(getattr(estimator, "fit", None)):
+        lacking = "a fit(X, candidates, supervision=None) method"
+    elif not has_fit_parameter(estimator, "supervision"):
+        lacking = "a parameter 'supervision=None' in its fit method"
+    if lacking is not None:
+        raise TypeError(
+            f"{estimator!r} cannot be a base classifier: it needs {lacking}. "
+            "See appellate.core.BaseClassifier for the protocol."
+        )
 
 
 def _has_leave_one_out(classifier: PartialLabelClassifier) -> bool:

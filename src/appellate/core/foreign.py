@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from appellate.core.base import PartialLabelClassifier
 from appellate.core.problem import Problem
@@ -60,36 +59,6 @@ class ForeignModel(ProbabilityModel):
                 "that are nobody's candidate included."
             )
         return scores
-
-
-def check_base(estimator: Any) -> None:
-    """Raise a TypeError that names what an object lacks to be a base classifier.
-
-    Parameters
-    ----------
-    estimator : object
-        What is to be a base; `BaseClassifier` says what it needs.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> check_base(LogisticRegression())
-    Traceback (most recent call last):
-    ...
-    TypeError: LogisticRegression() cannot be a base classifier: it needs a parameter ...
-    """
-    lacking = None
-    if isinstance(estimator, type):
-        lacking = f"an instance, not the class: {estimator.__name__}()"
-    elif not callable(getattr(estimator, "fit", None)):
-        lacking = "a fit(X, candidates, supervision=None) method"
-    elif not has_fit_parameter(estimator, "supervision"):
-        lacking = "a parameter 'supervision=None' in its fit method"
-    if lacking is not None:
-        raise TypeError(
-            f"{estimator!r} cannot be a base classifier: it needs {lacking}. "
-            "See appellate.core.BaseClassifier for the protocol."
-        )
 
 
 def seeded(estimator: Any, seed: int) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from numbers import Real
 from typing import Any, TypeVar, cast
@@ -118,7 +117,6 @@ class Problem:
         self.n_rows = len(sets.matrix)
         self.cost, self.backend = cost, backend
         self.features = dict(features or {})
-        self.keeps_distances = False  # for many widths, one after another
         self._kernels = kernels
         self._n_matrices = n_matrices
         self._n_squares = n_squares
@@ -175,25 +173,6 @@ class Problem:
         part.representation = self.representation  # type: ignore[method-assign]
         return part
 
-    def as_double(self) -> Problem:
-        """Return the problem in double precision, its kernels represented as in this one."""
-        if self.dtype == np.float64:
-            return self
-        double = Problem(self.matrix.astype(np.float64), self.sets, kernels=self._kernels)
-        double.representation = self.representation  # type: ignore[method-assign]
-        return double
-
-    @contextmanager
-    def keeping_distances(self) -> Iterator[None]:
-        """Keep the distances of the last kernel, for several widths one after another."""
-        before, self.keeps_distances = self.keeps_distances, True
-        try:
-            yield
-        finally:
-            self.keeps_distances = before
-            if not before:
-                self._forget("distances")
-
     def rank(self, result: Result) -> Values:
         """Scores whose largest is the label: as they are, or minus the expected costs."""
         if self.cost is None:
@@ -243,15 +222,9 @@ class Problem:
         if known is not None:
             return known if keep else (known[0], known[1].copy())
         unit = setting.unit
-        distances = self._made.get(("distances", unit))
-        if distances is None:
-            distances = unit.distances(self.matrix)
-            self._made.setdefault(("mean distance", unit), unit.mean_distance(distances))
-            if self.keeps_distances:
-                self._forget("distances")  # of another unit
-                self._made["distances", unit] = distances
-        if ("distances", unit) in self._made:
-            distances = distances.copy()  # which becomes the kernel matrix
+        distances = unit.distances(self.matrix)
+        if ("mean distance", unit) not in self._made:
+            self._made["mean distance", unit] = unit.mean_distance(distances)
         function = setting.at(self._made["mean distance", unit])
         made = function, function.from_distances(distances)
         if keep:
@@ -263,8 +236,6 @@ class Problem:
         """Return the Nystroem features that replace a kernel."""
         setting: Any = read_kernel(kernel)
         m = self.representation(kernel).n_landmarks
-        if self.keeps_distances:
-            self._forget("basis")
         if ("landmarks", m) not in self._made:
             self._made["landmarks", m] = choose_landmarks(self._blocks(), m)
         landmarks, sample = self._made["landmarks", m]
@@ -282,14 +253,13 @@ class Problem:
         was chosen that nobody asked for, which Python shows by default.
         """
         setting = read_kernel(kernel)
-        plain = kernel == "rbf" and isinstance(self.X, np.ndarray)
-        if plain and self.n_rows <= memory.SMALL_ROWS:
-            return memory.Representation()
+        usual = getattr(setting, "approximation", "") == "auto" and not isinstance(self.X, Blocks)
+        if usual and self.n_rows <= memory.SMALL_ROWS:
+            return memory.Representation()  # whatever memory is free
         asked = [(read_kernel(each), ridge) for each, ridge in self._kernels()]
         linear = isinstance(setting, LinearKernel)
         alike = {kernel_key(each) for each, _ in asked if isinstance(each, LinearKernel) == linear}
         n_smoothers = len({(kernel_key(each), ridge) for each, ridge in asked})
-        usual = 2 + max(1, n_smoothers) + self.keeps_distances
         doubles = 8 / self.dtype.itemsize
         n_matrices = None if self._n_matrices is None else self._n_matrices()
         made = memory.represent(
@@ -298,7 +268,7 @@ class Problem:
             self.entries.shape[1],
             self.dtype,
             local=getattr(self.X, "local", True),
-            n_matrices=usual if n_matrices is None else doubles * n_matrices,
+            n_matrices=2 + max(1, n_smoothers) if n_matrices is None else doubles * n_matrices,
             n_squares=None if self._n_squares is None else self._n_squares(),
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
@@ -308,11 +278,8 @@ class Problem:
         return made
 
     def forget_smoothers(self) -> None:
-        """Give up the factorisations; distances, neighbours and the last features stay."""
-        self._forget("smoother", "map")
-
-    def _forget(self, *kinds: str) -> None:
-        for key in [key for key in self._made if key[0] in kinds]:
+        """Give up the factorisations; neighbours and features stay."""
+        for key in [key for key in self._made if key[0] in ("smoother", "map")]:
             del self._made[key]
 
     def _blocks(self) -> Blocks:

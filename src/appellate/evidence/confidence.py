@@ -2,7 +2,7 @@
 
 The public functions take (n, l) matrices; the loops use the same equations on candidate
 entries alone (`normalize_entries`, `blur_entries`, `reduce_candidates`).
-`normalize_rows`, `normalize_entries` and `normalize_products` divide by a sum that may be zero.
+`normalize_rows` and `normalize_entries` divide by a sum that may be zero.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba as nb
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -127,39 +126,6 @@ def normalize_rows(values: Values, otherwise: Any = None) -> Values:
 def _divide(values: Values, totals: Values, otherwise: Any) -> Values:
     empty = totals <= 0
     return np.where(empty, otherwise, values / np.where(empty, values.dtype.type(1), totals))
-
-
-def normalize_products(
-    values: Values, likelihood: Values, indptr: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Divide every sample's products ``values * likelihood`` by their sum, in double precision.
-
-    If that is zero, the likelihood alone is divided by its sum. Compiled, for loops that take
-    posteriors many times.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> values, likelihood = np.array([0.2, 0.6, 0.0]), np.array([1.0, 0.5, 1.0])
-    >>> normalize_products(values, likelihood, np.array([0, 2, 3]))
-    array([0.4, 0.6, 1. ])
-    """
-    out = np.empty(len(values))
-    _normalize_products(values, likelihood, indptr, out)
-    return out
-
-
-@nb.njit(cache=True)
-def _normalize_products(values, likelihood, indptr, out):  # type: ignore[no-untyped-def]
-    for i in range(indptr.size - 1):
-        total = 0.0
-        plain = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            out[e] = likelihood[e] * values[e]
-            total += out[e]
-            plain += likelihood[e]
-        for e in range(indptr[i], indptr[i + 1]):
-            out[e] = out[e] / total if total > 0 else likelihood[e] / plain
 
 
 def one_hot(scores: NDArray[Any]) -> NDArray[Any]:

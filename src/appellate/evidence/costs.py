@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appellate._text import did_you_mean, listing
+from appellate.evidence.order import as_numbers
 from appellate.numerics.entries import CandidateEntries, Values
 
 __all__ = ["cost_matrix"]
@@ -148,15 +149,6 @@ def _tie(costs: NDArray[Any], least: NDArray[Any], matrix: NDArray[Any]) -> NDAr
 def is_ordered(cost: Any) -> bool:
     """Tell whether a cost needs an order of the labels."""
     return isinstance(cost, str) and cost.partition(":")[0] in COST_WORDS
-
-
-def as_numbers(names: list[Any]) -> NDArray[np.float64] | None:
-    """Read all names as finite numbers, or return None."""
-    try:
-        values = np.array([float(name) for name in names])
-    except (TypeError, ValueError):
-        return None
-    return values if np.isfinite(values).all() else None
 
 
 def _check_matrix(cost: Any, names: list[Any]) -> NDArray[np.float64]:

@@ -25,7 +25,6 @@ import numba as nb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appellate.evidence.confidence import normalize_products
 from appellate.evidence.groups import Groups
 from appellate.numerics.entries import CandidateEntries, Values
 
@@ -87,11 +86,6 @@ class Evidence:
         values = entries.gather(matrix)
         return cls(entries, np.exp(values - entries.spread(entries.row_max(values))))
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(n, l)``."""
-        return self.entries.shape
-
     @cached_property
     def prior(self) -> Values:
         """Posterior of a classifier that knows nothing: the likelihood, normalised."""
@@ -99,7 +93,7 @@ class Evidence:
 
     def logs(self) -> NDArray[np.float64]:
         """Return (n, l) log-likelihoods, minus infinity where a label is ruled out."""
-        matrix = np.full(self.shape, -np.inf)
+        matrix = np.full(self.entries.shape, -np.inf)
         with np.errstate(divide="ignore"):
             matrix[self.entries.rows, self.entries.labels] = np.log(self.likelihood)
         return matrix
@@ -107,10 +101,10 @@ class Evidence:
     def times(self, logs: ArrayLike) -> Evidence:
         """Return this and further evidence, (n, l) log-likelihoods: kinds multiply."""
         matrix = np.asarray(logs, dtype=np.float64)
-        if matrix.shape != self.shape:
+        if matrix.shape != self.entries.shape:
             raise ValueError(
                 f"evidence has shape {matrix.shape}; it needs one log-likelihood for every row "
-                f"and class: {self.shape}."
+                f"and class: {self.entries.shape}."
             )
         return Evidence.of_logs(self.logs() + matrix)
 
@@ -122,7 +116,7 @@ class Evidence:
 
     def normalize(self, values: Values) -> Values:
         """``rownorm(likelihood * values)``; by the likelihood alone where that is zero."""
-        return normalize_products(values, self.likelihood, self.entries.indptr)
+        return _normalize(values, self.likelihood, self.entries.indptr)
 
 
 def label_shares(probabilities: NDArray[Any]) -> NDArray[np.float64]:
@@ -207,7 +201,7 @@ def estep(
     values = entries.gather(probabilities) if probabilities.ndim == 2 else probabilities
     posterior = evidence.normalize(values.astype(np.float64))
     if tau > 0:
-        args = entries.labels, entries.indptr, evidence.shape[1], float(tau), steps
+        args = entries.labels, entries.indptr, entries.shape[1], float(tau), steps
         posterior = _estep(posterior, evidence.prior, *args)[0]
     return posterior if groups is None else groups.cover(posterior)
 
@@ -246,8 +240,24 @@ def estep_shares(
     entries = evidence.entries
     values = entries.gather(probabilities) if probabilities.ndim == 2 else probabilities
     posterior = evidence.normalize(values.astype(np.float64))
-    args = entries.labels, entries.indptr, evidence.shape[1], float(tau), steps
+    args = entries.labels, entries.indptr, entries.shape[1], float(tau), steps
     return np.asarray(_estep(posterior, evidence.prior, *args)[1])
+
+
+@nb.njit(cache=True)
+def _normalize(values, likelihood, indptr):  # type: ignore[no-untyped-def]
+    """Divide every row's products by their sum, in double precision; or the likelihood alone."""
+    out = np.empty(values.size)
+    for i in range(indptr.size - 1):
+        total = 0.0
+        plain = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            out[e] = likelihood[e] * values[e]
+            total += out[e]
+            plain += likelihood[e]
+        for e in range(indptr[i], indptr[i + 1]):
+            out[e] = out[e] / total if total > 0 else likelihood[e] / plain
+    return out
 
 
 @nb.njit(cache=True)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from appellate._text import listing
 from appellate.evidence.ambiguity import PROOF
-from appellate.evidence.costs import as_numbers
 from appellate.evidence.held_out import above_chance, row_criterion
 from appellate.evidence.likelihood import Evidence, set_odds
 from appellate.evidence.scales import fit_temperature, mixture_weights, soften
@@ -83,6 +82,15 @@ def label_places(classes: Any, order: Any = "auto") -> NDArray[np.intp] | None:
                 f"order {problem} {listing(found)}. Give every label once, in its order."
             )
     return np.array([given.index(name) for name in known])
+
+
+def as_numbers(names: list[Any]) -> NDArray[np.float64] | None:
+    """Read all names as finite numbers, or return None."""
+    try:
+        values = np.array([float(name) for name in names])
+    except (TypeError, ValueError):
+        return None
+    return values if np.isfinite(values).all() else None
 
 
 def order_matrix(places: NDArray[np.intp], width: float) -> NDArray[np.float64]:

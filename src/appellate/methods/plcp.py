@@ -20,8 +20,9 @@ from appellate.core.base import (
     SHARE,
     AppealClassifier,
     PartialLabelClassifier,
+    check_base,
 )
-from appellate.core.foreign import Foreign, check_base
+from appellate.core.foreign import Foreign
 from appellate.core.problem import Kernel, Problem
 from appellate.core.results import Model, ProbabilityModel, Result
 from appellate.evidence.confidence import blur_entries

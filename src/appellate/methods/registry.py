@@ -130,7 +130,7 @@ def make_base(name: str, **params: Any) -> Any:
     >>> make_base("knn", n_neighbors=5)
     PLKNNClassifier(n_neighbors=5)
     """
-    from appellate.core.foreign import check_base
+    from appellate.core.base import check_base
 
     registered = _registered()
     if name not in registered:
@@ -158,20 +158,22 @@ def make_base(name: str, **params: Any) -> Any:
 
 def _registered() -> dict[str, list[EntryPoint]]:
     """Everything that claims a name: ours first, then the others sorted by name."""
-    return _look_up(tuple(sys.path))
+    from importlib.metadata import EntryPoint
+
+    ours = (EntryPoint(base.name, base.home, ENTRY_POINT_GROUP) for base in BASES)
+    entries: dict[str, list[EntryPoint]] = {}
+    for entry in (*ours, *_find_others(tuple(sys.path))):
+        entries.setdefault(entry.name, []).append(entry)
+    return entries
 
 
 @cache
-def _look_up(path: tuple[str, ...]) -> dict[str, list[EntryPoint]]:
-    """Read the claims of all distributions on a path: once, because that takes many files."""
-    from importlib import metadata
+def _find_others(path: tuple[str, ...]) -> list[EntryPoint]:
+    """Read the claims of the distributions on a path: once, because that opens many files."""
+    from importlib.metadata import entry_points
 
-    ours = (metadata.EntryPoint(base.name, base.home, ENTRY_POINT_GROUP) for base in BASES)
-    theirs = metadata.entry_points(group=ENTRY_POINT_GROUP)
-    entries: dict[str, list[EntryPoint]] = {}
-    for entry in (*ours, *sorted(theirs, key=lambda entry: (entry.name, _giver(entry)))):
-        entries.setdefault(entry.name, []).append(entry)
-    return entries
+    theirs = entry_points(group=ENTRY_POINT_GROUP)
+    return sorted(theirs, key=lambda entry: (entry.name, _giver(entry)))
 
 
 def _only(name: str, claims: list[EntryPoint]) -> EntryPoint:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -23,168 +22,6 @@ from appellate._parameters import share_docs
 _BLOCK_ROWS = 512
 _TILE_ROWS = 64
 _CACHE_DIR: list[Any] = [str, os.PathLike, None]
-
-
-@share_docs
-@dataclass(eq=False, repr=False)
-class RadialKernel(BaseEstimator):  # type: ignore[misc]
-    """A kernel that depends on a distance of rows. It holds the settings of the two below.
-
-    Parameters
-    ----------
-    <radial>
-    """
-
-    _parameter_constraints = {
-        "bandwidth": [Interval(Real, 0, None, closed="neither")],
-        "approximation": [StrOptions({"auto", "exact", "nystroem"})],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
-        "cache_dir": _CACHE_DIR,
-        "root": ["boolean"],
-    }
-
-    bandwidth: float = 1.0
-    approximation: str = "auto"
-    n_landmarks: int | None = None
-    cache_dir: Any = None
-    root: bool = False
-
-    @property
-    def unit(self) -> Radial:
-        """The kernel function of width one. Kernels of equal units share their distances."""
-        raise TypeError("RadialKernel has no distance: use GaussianKernel or LaplacianKernel.")
-
-    def at(self, mean: float) -> Radial:
-        """Return the kernel function of rows whose mean distance is given."""
-        return replace(self.unit, width=self.bandwidth * mean)
-
-
-@share_docs
-@dataclass(eq=False, repr=False)
-class GaussianKernel(RadialKernel):
-    """Gaussian kernel of a classifier, ``exp(-|x - y|^2 / (2 width^2))``.
-
-    Pass it as `kernel`; ``"rbf"`` is short for ``GaussianKernel()``. Its parameters can be
-    searched: ``kernel__bandwidth``.
-
-    Parameters
-    ----------
-    <radial>
-
-    Examples
-    --------
-    >>> from appellate import GaussianKernel
-    >>> GaussianKernel(bandwidth=2.0, n_landmarks=500)
-    GaussianKernel(bandwidth=2.0, n_landmarks=500)
-    """
-
-    @property
-    def unit(self) -> Gaussian:
-        """The kernel function of width one. Kernels of equal units share their distances."""
-        return Gaussian(1.0, self.root)
-
-
-@share_docs
-@dataclass(eq=False, repr=False)
-class LaplacianKernel(RadialKernel):
-    """Laplacian kernel of a classifier, ``exp(-|x - y|_1 / width)``.
-
-    The distance is the sum of absolute differences, so that one outlying feature counts less
-    than in a Gaussian kernel. The kernel suits histograms and other features if few of them
-    matter. Pass it as `kernel`; ``"laplacian"`` is short for ``LaplacianKernel()``.
-
-    Parameters
-    ----------
-    <radial>
-
-    Examples
-    --------
-    >>> from appellate import LaplacianKernel, SUREClassifier
-    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
-    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
-    >>> SUREClassifier(kernel=LaplacianKernel(bandwidth=0.5)).fit(X, y).predict([[0.05], [4.9]])
-    array(['cat', 'dog'], dtype='<U3')
-    """
-
-    @property
-    def unit(self) -> Laplacian:
-        """The kernel function of width one. Kernels of equal units share their distances."""
-        return Laplacian(1.0, self.root)
-
-
-@dataclass(eq=False, repr=False)
-class LinearKernel(BaseEstimator):  # type: ignore[misc]
-    """Linear kernel of a classifier, ``<x, y>``: the model is linear in the features.
-
-    Pass it as `kernel`; ``"linear"`` is short for ``LinearKernel()``.
-
-    Parameters
-    ----------
-    cache_dir : str, path or None, default=None
-        Folder for the scaled copy of the features that a fit makes if it has fewer
-        features than rows; None keeps it in memory.
-
-    Examples
-    --------
-    >>> from appellate.numerics.kernels import LinearKernel
-    >>> LinearKernel()
-    LinearKernel()
-    """
-
-    _parameter_constraints = {"cache_dir": _CACHE_DIR}
-
-    cache_dir: Any = None
-
-
-KernelSetting = RadialKernel | LinearKernel
-_WORDS: dict[str, KernelSetting] = {
-    "rbf": GaussianKernel(),
-    "laplacian": LaplacianKernel(),
-    "linear": LinearKernel(),
-}
-_KINDS = (GaussianKernel, LaplacianKernel, LinearKernel)
-#: What every parameter `kernel` takes.
-KERNEL_CONSTRAINT: list[Any] = [StrOptions(set(_WORDS)), *_KINDS]
-
-
-def read_kernel(kernel: Any) -> KernelSetting:
-    """Return what a parameter `kernel` asks for, or raise an error that names what is wrong.
-
-    Parameters
-    ----------
-    kernel : {"rbf", "laplacian", "linear"}, GaussianKernel, LaplacianKernel or LinearKernel
-        The value of the parameter.
-
-    Examples
-    --------
-    >>> read_kernel("rbf")
-    GaussianKernel()
-    >>> read_kernel(GaussianKernel(bandwidth=0.0))
-    Traceback (most recent call last):
-    sklearn...: The 'bandwidth' parameter of GaussianKernel must be a float in the range (0.0, ...
-    """
-    if isinstance(kernel, str) and kernel in _WORDS:
-        return _WORDS[kernel]
-    if not isinstance(kernel, _KINDS):
-        raise ValueError(
-            f"kernel={kernel!r}: it must be 'rbf', 'laplacian', 'linear', a GaussianKernel(...), "
-            "a LaplacianKernel(...) or a LinearKernel(...)."
-        )
-    kernel._validate_params()
-    if getattr(kernel, "approximation", "") == "exact":
-        for name in ("n_landmarks", "cache_dir"):
-            if getattr(kernel, name) is not None:
-                raise ValueError(
-                    f"{kernel!r}: {name} is for Nystroem features: drop it, or take another "
-                    "approximation."
-                )
-    return kernel
-
-
-def kernel_key(kernel: Any) -> str:
-    """Name a kernel by its kind and all its settings: equal kernels have equal keys."""
-    setting = read_kernel(kernel)
-    return f"{type(setting).__name__}{vars(setting)}"
 
 
 def check_magnitude(X: Any) -> None:
@@ -326,9 +163,11 @@ class Radial:
             raise _too_large(distances.dtype)
         return total / (n * (n - 1)) if total > 0 else 1.0
 
-    @abstractmethod
     def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
-        """Turn distances into kernel values, in place."""
+        """Turn what `distances` returned into kernel values, in place."""
+        scale = -0.5 / self.width**2 if self._squared else -1 / self.width
+        distances *= distances.dtype.type(scale)
+        return np.exp(distances, out=distances)
 
 
 @dataclass(frozen=True)
@@ -346,11 +185,6 @@ class Gaussian(Radial):
     _metric = staticmethod(squared_distances)
     _squared = True
 
-    def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
-        """Turn squared distances into kernel values, in place."""
-        distances *= distances.dtype.type(-0.5 / self.width**2)
-        return np.exp(distances, out=distances)
-
 
 @dataclass(frozen=True)
 class Laplacian(Radial):
@@ -366,7 +200,160 @@ class Laplacian(Radial):
     _metric = staticmethod(absolute_distances)
     _squared = False
 
-    def from_distances(self, distances: NDArray[Any]) -> NDArray[Any]:
-        """Turn distances into kernel values, in place."""
-        distances *= distances.dtype.type(-1 / self.width)
-        return np.exp(distances, out=distances)
+
+@share_docs
+@dataclass(eq=False, repr=False)
+class RadialKernel(BaseEstimator):  # type: ignore[misc]
+    """A kernel that depends on a distance of rows. It holds the settings of the two below.
+
+    Parameters
+    ----------
+    <radial>
+    """
+
+    _parameter_constraints = {
+        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "approximation": [StrOptions({"auto", "exact", "nystroem"})],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
+        "cache_dir": _CACHE_DIR,
+        "root": ["boolean"],
+    }
+
+    bandwidth: float = 1.0
+    approximation: str = "auto"
+    n_landmarks: int | None = None
+    cache_dir: Any = None
+    root: bool = False
+
+    _function: ClassVar[type[Radial]]
+
+    @property
+    def unit(self) -> Radial:
+        """The kernel function of width one. Kernels of equal units share their distances."""
+        return self._function(1.0, self.root)
+
+    def at(self, mean: float) -> Radial:
+        """Return the kernel function of rows whose mean distance is given."""
+        return replace(self.unit, width=self.bandwidth * mean)
+
+
+@share_docs
+@dataclass(eq=False, repr=False)
+class GaussianKernel(RadialKernel):
+    """Gaussian kernel of a classifier, ``exp(-|x - y|^2 / (2 width^2))``.
+
+    Pass it as `kernel`; ``"rbf"`` is short for ``GaussianKernel()``. Its parameters can be
+    searched: ``kernel__bandwidth``.
+
+    Parameters
+    ----------
+    <radial>
+
+    Examples
+    --------
+    >>> from appellate import GaussianKernel
+    >>> GaussianKernel(bandwidth=2.0, n_landmarks=500)
+    GaussianKernel(bandwidth=2.0, n_landmarks=500)
+    """
+
+    _function = Gaussian
+
+
+@share_docs
+@dataclass(eq=False, repr=False)
+class LaplacianKernel(RadialKernel):
+    """Laplacian kernel of a classifier, ``exp(-|x - y|_1 / width)``.
+
+    The distance is the sum of absolute differences, so that one outlying feature counts less
+    than in a Gaussian kernel. The kernel suits histograms and other features if few of them
+    matter. Pass it as `kernel`; ``"laplacian"`` is short for ``LaplacianKernel()``.
+
+    Parameters
+    ----------
+    <radial>
+
+    Examples
+    --------
+    >>> from appellate import LaplacianKernel, SUREClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> y = ["cat|dog", "cat", "cat|cow", "dog", "dog|cow", "cat|dog"]
+    >>> SUREClassifier(kernel=LaplacianKernel(bandwidth=0.5)).fit(X, y).predict([[0.05], [4.9]])
+    array(['cat', 'dog'], dtype='<U3')
+    """
+
+    _function = Laplacian
+
+
+@dataclass(eq=False, repr=False)
+class LinearKernel(BaseEstimator):  # type: ignore[misc]
+    """Linear kernel of a classifier, ``<x, y>``: the model is linear in the features.
+
+    Pass it as `kernel`; ``"linear"`` is short for ``LinearKernel()``.
+
+    Parameters
+    ----------
+    cache_dir : str, path or None, default=None
+        Folder for the scaled copy of the features that a fit makes if it has fewer
+        features than rows; None keeps it in memory.
+
+    Examples
+    --------
+    >>> from appellate.numerics.kernels import LinearKernel
+    >>> LinearKernel()
+    LinearKernel()
+    """
+
+    _parameter_constraints = {"cache_dir": _CACHE_DIR}
+
+    cache_dir: Any = None
+
+
+KernelSetting = RadialKernel | LinearKernel
+_WORDS: dict[str, KernelSetting] = {
+    "rbf": GaussianKernel(),
+    "laplacian": LaplacianKernel(),
+    "linear": LinearKernel(),
+}
+_KINDS = (GaussianKernel, LaplacianKernel, LinearKernel)
+#: What every parameter `kernel` takes.
+KERNEL_CONSTRAINT: list[Any] = [StrOptions(set(_WORDS)), *_KINDS]
+
+
+def read_kernel(kernel: Any) -> KernelSetting:
+    """Return what a parameter `kernel` asks for, or raise an error that names what is wrong.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian", "linear"}, GaussianKernel, LaplacianKernel or LinearKernel
+        The value of the parameter.
+
+    Examples
+    --------
+    >>> read_kernel("rbf")
+    GaussianKernel()
+    >>> read_kernel(GaussianKernel(bandwidth=0.0))
+    Traceback (most recent call last):
+    sklearn...: The 'bandwidth' parameter of GaussianKernel must be a float in the range (0.0, ...
+    """
+    if isinstance(kernel, str) and kernel in _WORDS:
+        return _WORDS[kernel]
+    if not isinstance(kernel, _KINDS):
+        raise ValueError(
+            f"kernel={kernel!r}: it must be 'rbf', 'laplacian', 'linear', a GaussianKernel(...), "
+            "a LaplacianKernel(...) or a LinearKernel(...)."
+        )
+    kernel._validate_params()
+    if getattr(kernel, "approximation", "") == "exact":
+        for name in ("n_landmarks", "cache_dir"):
+            if getattr(kernel, name) is not None:
+                raise ValueError(
+                    f"{kernel!r}: {name} is for Nystroem features: drop it, or take another "
+                    "approximation."
+                )
+    return kernel
+
+
+def kernel_key(kernel: Any) -> str:
+    """Name a kernel by its kind and all its settings: equal kernels have equal keys."""
+    setting = read_kernel(kernel)
+    return f"{type(setting).__name__}{vars(setting)}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from appellate._table_options import with_options
 from appellate.rectification.decisions import confidence_of
 from appellate.rectification.explanation import page_why
 from appellate.rectification.features import is_file
@@ -27,6 +28,8 @@ def collect_page(
     """
     prepared, docket = fitted.prepared, fitted.docket
     rows, why = suggest(fitted, SUGGESTED)
+    command = settings.get("command", "")
+    worded = with_options if command else str  # options as the reader types them
     candidates = np.zeros(docket.candidates.shape, dtype=bool)
     candidates[:, : len(prepared.classes)] = prepared.reviewable
     options: dict[str, Any] = {

@@ -28,7 +28,8 @@ from appellate._table_options import (
 from appellate._text import did_you_mean
 from appellate.candidates import Answers, CandidateSets
 from appellate.candidates.answers import answers_of_sets
-from appellate.evidence.costs import COST_WORDS, as_numbers, cost_matrix, is_ordered
+from appellate.evidence.costs import COST_WORDS, cost_matrix, is_ordered
+from appellate.evidence.order import as_numbers
 from appellate.methods import make_base
 from appellate.methods.jury.classifier import JuryClassifier
 from appellate.methods.plcp import PLCPClassifier

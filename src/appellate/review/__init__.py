@@ -8,8 +8,14 @@ server behind it, which keeps decisions on disk at once.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from appellate._lazy import load_on_use
 from appellate.review.decisions import DecisionError, Decisions, read_decisions
 from appellate.review.page import page_data, write_page
-from appellate.review.server import serve
 
+if TYPE_CHECKING:
+    from appellate.review.server import serve as serve
+
+__getattr__ = load_on_use(__name__, {"serve": "server"})
 __all__ = ["DecisionError", "Decisions", "page_data", "read_decisions", "serve", "write_page"]

@@ -27,7 +27,7 @@ def _measure(content: bytes, sheet: str | int, many: int) -> dict[str, Any]:
     except (python_calamine.CalamineError, IndexError, OSError, ValueError):
         return {}  # whoever reads the file says what is wrong with it
     (top, left), (bottom, right) = page.start or (0, 0), page.end or (0, 0)
-    found = {"name": name, "rows": bottom - top + 1, "columns": right - left + 1}
+    found: dict[str, Any] = {"name": name, "rows": bottom - top + 1, "columns": right - left + 1}
     if found["rows"] * found["columns"] < many:
         return found
     last = widest = (0, 0)

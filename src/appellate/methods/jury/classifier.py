@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -88,7 +87,8 @@ class JuryClassifier(AppealClassifier):
     first round whether neighbouring labels share their scores (`appellate.evidence.order`).
 
     Cost: six inverses of n x n matrices and a few dozen products, O(n^3), for
-    ``members="kernel"``; then the forests and networks, O(n log n). Memory: ten n x n matrices.
+    ``members="kernel"``; then the forests and networks, O(n log n). Memory: six n x n matrices
+    of doubles; beyond 2,000 rows kernel matrices are in single precision.
     Nystroem features (`GaussianKernel`) make both linear in n.
 
     Parameters
@@ -303,8 +303,8 @@ class JuryClassifier(AppealClassifier):
         return found
 
     def _n_matrices(self) -> float:
-        """Matrices of n x n doubles: an inverse with its folds for every member, and a new one."""
-        return len(KERNELS) * (0.5 + 1 / self.n_folds) + 3.5
+        """Matrices of n x n doubles: every member's inverse and folds, distances, and new ones."""
+        return len(KERNELS) * (0.5 + 0.5 / self.n_folds) + 2.5
 
     def _n_squares(self) -> float:
         """Matrices of m x m doubles: a member and a kind of features have one per replica."""
@@ -327,7 +327,6 @@ class JuryClassifier(AppealClassifier):
         evidence = evidence if logs is None else evidence.times(logs)
         fold = draw_folds(problem.n_rows, self.n_folds, groups, rng)
         replicas = Replicas.split(evidence, fold)
-        coverings = self._coverings(replicas, groups)
         named: Any = [
             (name_kernel(*plain), *given)
             for plain, given in zip(KERNELS, self._kernels(), strict=True)
@@ -340,7 +339,7 @@ class JuryClassifier(AppealClassifier):
         if start is not None:
             targets = replicas.divide(problem.entries.scatter(start))
         width, smooth = order = find_order(fit, targets, places)
-        choice = self._run_rounds(fit, replicas, coverings, targets, order)
+        choice = self._run_rounds(fit, replicas, groups, targets, order)
         held = None if base is None else base(replicas)
         mixed = mix_members(fit, choice, replicas, smooth, rng, forests, late, held)
 
@@ -393,22 +392,20 @@ class JuryClassifier(AppealClassifier):
             )
         return np.asarray(number_groups(groups))
 
-    def _coverings(self, replicas: Replicas, groups: Any) -> list[list[Groups | None]]:
-        """Return what is covered: nothing, the groups of every replica, or both to be tried."""
-        nothing: list[Groups | None] = [None] * len(replicas.rows)
-        if self.covering == "auto":
-            return [nothing, replicas.cover(groups)]
-        return [replicas.cover(groups) if self.covering else nothing]
-
     def _run_rounds(
         self,
         fit: FitKernels,
         replicas: Replicas,
-        coverings: list[list[Groups | None]],
+        groups: Any,
         targets: list[Values],
         order: tuple[int, Any],
     ) -> Choice:
-        """Run the rounds with everything that may be covered; return the better."""
+        """Run the rounds, with ``covering="auto"`` twice; return the better."""
+        coverings: list[list[Groups | None]] = []
+        if self.covering in (False, "auto"):
+            coverings.append([None] * len(replicas.rows))
+        if self.covering:
+            coverings.append(replicas.cover(groups))
         tried: list[Choice] = []
         for covering in coverings:
             report = None
@@ -418,7 +415,7 @@ class JuryClassifier(AppealClassifier):
             tried.append(
                 run_rounds(fit, replicas, covering, targets, taus, self.max_rounds, order, report)
             )
-        return max(tried, key=lambda choice: choice.round.criterion)
+        return max(tried, key=lambda choice: choice.rounds[-1].criterion)
 
     def _report(self, tried: int, n_tries: int, number: int, total: int) -> None:
         """Tell how many rounds are done, of how many at most, over all coverings."""
@@ -434,6 +431,8 @@ class JuryClassifier(AppealClassifier):
             return [], []
         members = self.members
         if isinstance(members, str):
+            from sklearn.ensemble import RandomForestRegressor  # not for the light jury
+
             forest = RandomForestRegressor(40, min_samples_leaf=2, max_features="sqrt")
             members = [forest, "network"] if find_spec("torch") else [forest]
         named_forests, named_fits = sort_members(members)

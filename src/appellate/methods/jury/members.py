@@ -23,7 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import has_fit_parameter
@@ -88,12 +87,15 @@ class Replicas:
         Rows of every replica.
     parts : list of Evidence
         Evidence of the rows of every replica.
+    shape : tuple of int
+        ``(n, K + 1, l)``.
     """
 
     evidence: Evidence
     fold: NDArray[np.intp]
     rows: list[NDArray[np.intp]]
     parts: list[Evidence]
+    shape: tuple[int, int, int]
 
     @classmethod
     def split(cls, evidence: Evidence, fold: NDArray[np.intp]) -> Replicas:
@@ -101,13 +103,8 @@ class Replicas:
         rows = [np.flatnonzero(fold != k) for k in range(int(fold.max()) + 1)]
         rows[0] = np.arange(len(fold))
         parts = [evidence, *(evidence.take(each) for each in rows[1:])]
-        return cls(evidence, fold, rows, parts)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """``(n, K + 1, l)``."""
-        n, l = self.evidence.shape
-        return n, len(self.rows), l
+        n, l = evidence.entries.shape
+        return cls(evidence, fold, rows, parts, (n, len(rows), l))
 
     def folds(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
         """Yield the number of every replica but the first, its rows and the rows of its fold."""
@@ -173,6 +170,8 @@ def sort_members(
     TypeError
         If a member cannot learn from soft targets.
     """
+    from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
     forests: list[tuple[str, Any]] = []
     late: list[tuple[str, FitModel]] = []
     for member in members:
@@ -245,7 +244,7 @@ def fit_held_out(
         part = replicas.parts[k]
         jobs.append(delayed(fit)(X[rest], part, part.entries.scatter(targets[k]), seed + k))
     models = Parallel(n_jobs)(jobs)
-    scores = np.empty(replicas.evidence.shape)
+    scores = np.empty(replicas.evidence.entries.shape)
     for model, (_, _, fold) in zip(models, replicas.folds(), strict=True):
         scores[fold] = model.predict(X[fold])
     return name, scores, models

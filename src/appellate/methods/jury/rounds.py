@@ -96,6 +96,8 @@ class JuryRound:
     targets, posterior : list of ndarray
         What the members learned from, and the posterior that followed, as candidate entries of
         every replica.
+    shares : ndarray, shape (l,)
+        Share of every label in the targets of all rows.
     scales, weights : list of Scale, ndarray
         Those of the members.
     used : ndarray
@@ -110,6 +112,7 @@ class JuryRound:
 
     targets: list[Values]
     posterior: list[Values]
+    shares: NDArray[np.float64]
     scales: list[Scale]
     weights: NDArray[np.float64]
     used: NDArray[np.float64]
@@ -141,7 +144,9 @@ def judge_outputs(
         Share of equal weights in the weights of posterior and criterion.
     """
     evidence = outputs.evidence
-    shares = _target_shares(replicas, outputs.targets)
+    n, _, l = replicas.shape
+    labels = replicas.evidence.entries.labels
+    shares = np.bincount(labels, weights=outputs.targets[0], minlength=l) / n
     scales = [fit_scale(each, evidence, tau, shares) for each in outputs.held_out]
     weights = weigh_members(outputs.held_out, scales, evidence, tau)
     used = (1 - shrink) * weights + shrink / len(weights)
@@ -153,7 +158,15 @@ def judge_outputs(
         posterior.append(found.astype(mixed.dtype, copy=False))
     rows = row_criterion(held_out, evidence, tau)
     return JuryRound(
-        outputs.targets, posterior, scales, weights, used, held_out, rows, float(rows.mean())
+        outputs.targets,
+        posterior,
+        shares,
+        scales,
+        weights,
+        used,
+        held_out,
+        rows,
+        float(rows.mean()),
     )
 
 
@@ -175,12 +188,6 @@ def weigh_members(
     return mixture_weights(np.column_stack(odds))
 
 
-def _target_shares(replicas: Replicas, targets: Sequence[Values]) -> NDArray[np.float64]:
-    """Share of every label in the targets of all rows, (l,)."""
-    n, _, l = replicas.shape
-    return np.bincount(replicas.evidence.entries.labels, weights=targets[0], minlength=l) / n
-
-
 def find_order(
     fit: FitKernels, start: list[Values], places: NDArray[np.intp] | None
 ) -> tuple[int, Doubles | None]:
@@ -197,16 +204,20 @@ def find_order(
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The rounds of the kernel members at every tau that was tried, and what was chosen.
+    """What was chosen among the rounds of the kernel members.
 
     Attributes
     ----------
-    rounds : dict
-        The rounds of every tau.
+    rounds : list of JuryRound
+        Rounds of the chosen tau; the last one is the chosen round.
+    first : JuryRound
+        The first round with the smallest tau.
+    earlier : JuryRound or None
+        An earlier round whose criterion is better by more than chance.
     tau : float
         How the sets arose.
-    number : int
-        Number of the chosen round at that tau, from 0.
+    criteria : dict
+        Criterion of every round, by tau.
     covering : sequence of Groups or None
         Groups of every replica, if their labels are covered.
     resemblance : float or None
@@ -215,23 +226,14 @@ class Choice:
         Outputs of the round that was run last, so that nobody fits them again.
     """
 
-    rounds: dict[float, list[JuryRound]]
+    rounds: list[JuryRound]
+    first: JuryRound
+    earlier: JuryRound | None
     tau: float
-    number: int
+    criteria: dict[Any, list[float]]
     covering: Sequence[Groups | None]
     resemblance: float | None
     latest: Outputs
-
-    @property
-    def round(self) -> JuryRound:
-        """The round that was chosen."""
-        return self.rounds[self.tau][self.number]
-
-    def earlier(self) -> JuryRound | None:
-        """Return an earlier round whose criterion is better by more than chance, if any."""
-        best = max(self.rounds[self.tau][: self.number + 1], key=lambda each: each.criterion)
-        better = best.row_criteria - self.round.row_criteria
-        return best if above_chance(better, _DOUBT) else None
 
 
 def run_rounds(
@@ -303,7 +305,19 @@ def run_rounds(
         number = 0
     if number == 0:
         tau = min(taus)
-    return Choice(rounds, tau, number, covering, resembling, outputs)
+    chosen = rounds[tau][: number + 1]
+    best = max(chosen, key=lambda each: each.criterion)
+    better = above_chance(best.row_criteria - chosen[-1].row_criteria, _DOUBT)
+    return Choice(
+        rounds=chosen,
+        first=rounds[min(taus)][0],
+        earlier=best if better else None,
+        tau=tau,
+        criteria=_criteria(rounds),
+        covering=covering,
+        resemblance=resembling,
+        latest=outputs,
+    )
 
 
 def _choose_tau(
@@ -398,19 +412,19 @@ def mix_members(
         the jury.
     """
     tau = choice.tau
-    last = choice.round
+    last = choice.rounds[-1]
     outputs = _outputs_of(last, choice, fit, smooth)
     held_out, output = outputs.everywhere(last.scales, last.used)
     doubt = suspicion(held_out, replicas.evidence)
-    rounds = [choice.rounds[min(choice.rounds)][0], *choice.rounds[tau][: choice.number + 1]]
-    criteria = _criteria(choice.rounds)
+    rounds = [choice.first, *choice.rounds]
+    criteria = dict(choice.criteria)
     if forests:
         panel, outputs, criteria["panel"] = run_panel(fit, choice, replicas, smooth, rng, forests)
         rounds += panel
         last = panel[-1]
         output = outputs.everywhere(last.scales, last.used)[1]
 
-    joined = _fit_late(late, last, replicas, tau, smooth, rng) if late else []
+    joined = _fit_late(late, last, replicas.evidence, tau, smooth, rng) if late else []
     if base is not None:
         base_member, base_scores = _scale_base(base, outputs, tau, smooth)
         joined.append((base_member, base_scores[outputs.rows]))
@@ -430,7 +444,7 @@ def mix_members(
         held_out = held_out if forests or late else unseen + own
 
     averaged = [(last, outputs)]
-    earlier = choice.earlier()
+    earlier = choice.earlier
     if earlier is not None:
         before = _outputs_of(earlier, choice, fit, smooth)
         averaged.append((earlier, before))
@@ -477,11 +491,11 @@ def run_panel(
     criteria : list of float
         Criterion of every round that was run.
     """
-    targets = choice.round.targets
-    n_kernels = len(choice.round.weights)
+    targets = choice.rounds[-1].targets
+    n_kernels = len(choice.rounds[-1].weights)
     kept: list[JuryRound] = []
     criteria: list[float] = []
-    for _ in range(_PANELS if choice.number else 1):
+    for _ in range(_PANELS if len(choice.rounds) > 1 else 1):
         outputs = fit(targets, smooth, forests, rng.randint(_SEEDS))
         done = judge_outputs(outputs, replicas, choice.covering, choice.tau, _SHRINK)
         criteria.append(done.criterion)
@@ -499,18 +513,17 @@ def run_panel(
 def _fit_late(
     late: Sequence[FitOnce],
     last: JuryRound,
-    replicas: Replicas,
+    evidence: Evidence,
     tau: float,
     smooth: Doubles | None,
     rng: np.random.RandomState,
 ) -> list[tuple[FittedMember, Doubles]]:
     """Fit members once to the targets of the last round; return them with held-out scores."""
-    shares = _target_shares(replicas, last.targets)
     found = []
     for fit in late:
         name, scores, models = fit(last.targets, rng.randint(_SEEDS))
         scores = scores if smooth is None else scores @ smooth
-        scale = fit_scale(scores, replicas.evidence, tau, shares, _LATE_TEMPERATURES)
+        scale = fit_scale(scores, evidence, tau, last.shares, _LATE_TEMPERATURES)
         found.append((FittedMember(name, 0.0, scale, models, smooth), scores))
     return found
 
