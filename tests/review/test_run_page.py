@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -218,6 +219,17 @@ def test_the_server_takes_a_label_outside_the_answers(saved, visit):
             server.shutdown()
             thread.join()
             (folder / "decisions.csv").unlink(missing_ok=True)
+
+
+def test_notes_name_options_as_the_reader_types_them(saved, tmp_path):
+    run, _ = saved("testimony of answers alone")
+    run = replace(run, scores=run.scores | {"notes": ["Give image_model= or embeddings=."]})
+    told = read_page(run.save(tmp_path / "o") / "docket.html")["warnings"]
+    assert told[0] == "Give image_model= or embeddings=."
+    command = {"command": "appellate rectify t.csv --out o"}
+    run = replace(run, settings=run.settings | command)
+    told = read_page(run.save(tmp_path / "o") / "docket.html")["warnings"]
+    assert told[0] == "Give --image-model or --embeddings."
 
 
 def test_ties_are_not_a_majority(saved):

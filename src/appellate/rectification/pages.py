@@ -48,8 +48,8 @@ def collect_page(
         "features": settings["features"] or None,
         "expected_wrong": scores.get("expected_wrong"),
         "found": scores.get("found"),
-        "warnings": [*scores["notes"], *prepared.notes],
-        "command": _with_decisions(settings.get("command", "")),
+        "warnings": list(map(worded, [*scores["notes"], *prepared.notes])),
+        "command": _with_decisions(command),
     }
     if prepared.roles.text:
         texts = [prepared.cells(name) for name in prepared.roles.text]
