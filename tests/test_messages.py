@@ -49,7 +49,7 @@ NAMING = sorted({(file, text) for file, text in messages() if NAMED.search(text)
 
 def test_messages_that_name_options_are_found():
     assert len(NAMING) > 25
-    assert {"roles.py", "cells.py", "encoding.py", "preparation.py"} <= {
+    assert {"roles.py", "labels.py", "encoding.py", "preparation.py"} <= {
         file for file, _ in NAMING
     }
 

@@ -127,7 +127,7 @@ def picture(folder):
 
 
 def rectify_scenario(home, again, exchange=True):
-    from appellate.rectification.run import check_folder
+    from appellate.rectification.folder import check_folder
 
     old, new = make_run(["cat|dog", "dog", "cat"]), make_run(["ant|bee", "bee", "ant"])
     out, notes = home / "o", home / "o" / "notes.txt"

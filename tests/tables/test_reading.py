@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import appellate
 from appellate.tables import Table, TableError, read_table
 
 COLUMNS = {"w": ["1.5", "2"], "names": ["anna|bob", "bob"]}
@@ -741,6 +742,32 @@ def test_bytes_that_are_utf8_are_texts(here, kind):
     pq.write_table(pa.table({"x": [1, 2, 3], "names": cells}), "a.parquet")
     assert read_table("a.parquet").texts("names").to_pylist() == ["a|é", "a", None]
     assert read_table(pa.table({"names": cells})).texts("names").to_pylist() == ["a|é", "a", None]
+
+
+@pytest.mark.filterwarnings("ignore::appellate.NoteWarning")
+def test_nul_at_the_end_of_titles_and_labels_is_left_out(here):
+    """NumPy leaves it out too: a column was not found, and rows had no candidate."""
+    names = ["cat\0|dog", "dog", "cat\0"] * 4
+    pq.write_table(pa.table({"x\0": [0.5, 1.5, 2.5] * 4, "names": names}), "a.parquet")
+    run = appellate.rectify("a.parquet", candidates="names", method="plcp", base="knn")
+    assert [each["name"] for each in run.settings["features"]] == ["x"]
+    assert run.settings["labels"] == ["cat", "dog"]
+    lists = [[label] for label in ["cat\0", "dog", "cat"] * 4]
+    run = appellate.rectify({"names": lists, "x": [0.5, 1, 1.5] * 4}, annotators="names")
+    assert run.settings["labels"] == ["cat", "dog"]
+
+
+def test_a_damaged_view_of_an_empty_cell_is_not_followed(here):
+    """Found by `make fuzz`: Arrow checks only the views of filled cells, and the process ended."""
+    cells = pa.array(["a" * 20, None, "b"] * 4, pa.string_view())
+    validity, views, letters = cells.buffers()
+    damaged = bytearray(views.to_pybytes())
+    damaged[16:20] = np.int32(-704643072).tobytes()  # its length
+    buffers = [validity, pa.py_buffer(bytes(damaged)), letters]
+    column = pa.Array.from_buffers(cells.type, 12, buffers, 4)
+    column.validate(full=True)
+    table = read_table(pa.table({"names": column}))
+    assert table.texts("names").to_pylist() == ["a" * 20, None, "b"] * 4
 
 
 @pytest.mark.parametrize("kind", ["union", "interval"])

@@ -105,8 +105,9 @@ def rectify(
     predict) and run.json (settings and scores).
     """
     with user_errors():
+        from appellate.rectification.folder import FILES, check_folder
         from appellate.rectification.preparation import prepare_table
-        from appellate.rectification.run import FILES, check_folder, label_items
+        from appellate.rectification.run import label_items
         from appellate.review.decisions import DECISIONS
         from appellate.tables.roles import UnclearTableError
         from appellate.tables.tools import HUGGING_FACE, open_datasets

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, binom
+
+if TYPE_CHECKING:
+    from appellate.rectification.fitting import FittedLabels
 
 #: Reviewed rows drawn at random from which on `acceptable` is asked.
 ENOUGH = 50
@@ -191,3 +194,80 @@ def steps(n: int) -> list[int]:
     while found[-1] < n:
         found.append(2 * found[-1])
     return [*(k for k in found if k < n), n]
+
+
+def _why_none(found: Acceptance, audited: int, max_error: float, level: float) -> str:
+    """Say why no item is accepted by a guarantee."""
+    needed = rows_needed(max_error, level)
+    what = f"no item can be accepted with an error rate of {max_error:.1%}:"
+    more = "Review more items of run.suggest(n, audit=True), or raise max_error."
+    if audited < needed:
+        return (
+            f"{what} {audited} reviewed items drawn at random are too few to show it. At least "
+            f"{needed} are needed, if none of their labels is wrong. {more}"
+        )
+    return (
+        f"{what} {found.wrong} of the {found.audited} audited items of the highest confidence had "
+        f"a wrong label, so the error rate may be {found.bound:.1%}. {more}"
+    )
+
+
+def _why_estimate(
+    threshold: float | None, audited: int, n: int, max_error: float, level: float
+) -> str:
+    """Say that items are accepted by an estimate, and what a guarantee needs."""
+    needed = max(ENOUGH, rows_needed(max_error, level))
+    said = (
+        f"this is an estimate by the confidences, not a guarantee: {audited} reviewed items were "
+        f"drawn at random, and a guarantee needs {needed} or more. "
+        + (
+            f"The table has {n} items: raise max_error."
+            if needed > n
+            else f"Review run.suggest({needed}, audit=True), decide, and accept again."
+        )
+    )
+    if threshold is not None:
+        return said
+    rate = f"with an error rate of {max_error:.1%}"
+    return f"no item can be accepted {rate}: every confidence is too low; {said}"
+
+
+def accept_items(
+    fitted: FittedLabels, max_error: float, level: float
+) -> tuple[dict[str, Any], NDArray[np.bool_], list[str]]:
+    """Choose the items for `Rectification.accept`: a table of all, which are accepted, and notes.
+
+    The labels of a guarantee are those without any decision, except for reviewed items.
+    """
+    review, notes = fitted.review, list[str]()
+    n, columns = len(fitted.prepared.names), fitted.columns
+    labels, shown = list(columns["label"]), list(columns["confidence"])
+    audited = 0 if review is None else int(review.audited.sum())
+    sure = np.array([np.nan if c is None else c for c in shown])
+    if review is not None and audited >= ENOUGH:
+        sure, drawn = review.confidence(), review.audited
+        pool = drawn.copy()  # what the audited items stand for: all but other reviewed items
+        pool[fitted.drawn] = True
+        right = review.right()[drawn]
+        found = acceptable(sure[pool], sure[drawn], right, max_error, level)
+        threshold = found.threshold
+        if threshold is None:
+            notes.append(_why_none(found, audited, max_error, level))
+        for i, label in enumerate(review.labels().tolist()):
+            if i not in fitted.reviewed:
+                labels[i], shown[i] = label, float(sure[i])
+    else:
+        threshold = estimate(sure[~np.isnan(sure)], max_error)
+        notes.append(_why_estimate(threshold, audited, n, max_error, level))
+    excluded = [i for i, (_, label) in fitted.reviewed.items() if not label]
+    accepted = sure >= (np.inf if threshold is None else threshold)
+    accepted[excluded] = False
+    moved = sum(labels[i] != columns["label"][i] for i in np.flatnonzero(accepted))
+    if moved:
+        notes.append(
+            f"{moved} of the {accepted.sum()} accepted items have another label in "
+            "run.labels since the decisions. The guarantee is for the labels of accept."
+        )
+    table: dict[str, Any] = {"id": columns["id"], "label": labels, "confidence": shown}
+    table["guaranteed"] = [audited >= ENOUGH] * n
+    return table, accepted, notes

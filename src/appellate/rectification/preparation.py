@@ -241,7 +241,7 @@ def prepare_table(
         labels,
         method,
         np.array(names, dtype=np.str_),
-        read_probabilities(table, roles, labels, names),
+        read_probabilities(table, roles, labels, names) if roles.model_probabilities else None,
         None if groups is None else item_cells(table, groups, labels.first),
         {name: _plain(value) for name, value in call.items()},
         further.pop("scheduler", None),

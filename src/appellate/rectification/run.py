@@ -8,8 +8,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -25,9 +24,7 @@ from sklearn.pipeline import Pipeline
 
 from appellate._files import (
     check_members,
-    check_writable,
     finish_folder,
-    read_csv,
     whole_folder,
     write_file,
 )
@@ -38,19 +35,17 @@ from appellate.docket import frame_backend
 from appellate.io import ModelFileError, load_model, save_model
 from appellate.notes import NoteWarning, tell
 from appellate.plotting import inline_figures
-from appellate.rectification.acceptance import (
-    ENOUGH,
-    Acceptance,
-    acceptable,
-    check_shares,
-    estimate,
-    rows_needed,
-    steps,
-)
+from appellate.rectification.acceptance import ENOUGH, accept_items, check_shares, steps
 from appellate.rectification.decisions import Review, decisions_csv, take_decisions
 from appellate.rectification.explanation import find_item, fitted_items
 from appellate.rectification.features import Features, TellStep, nobody
 from appellate.rectification.fitting import FittedLabels, fit_labels
+from appellate.rectification.folder import (
+    FILES,
+    READ_AGAIN,
+    check_folder,
+    read_own,
+)
 from appellate.rectification.pages import collect_page
 from appellate.rectification.prediction import NO_MODEL, label_rows, read_document
 from appellate.rectification.preparation import NOT_KEPT, Preparation, prepare_table
@@ -62,25 +57,17 @@ from appellate.rectification.scoring import (
     sample,
     score,
     suggest,
+    weigh_columns,
 )
 from appellate.review.decisions import DECISIONS
 from appellate.review.page import render_page
 from appellate.tables import Roles, Table, join, read_table, write_table
-from appellate.tables.cells import as_number, is_text, printable, restore, with_columns
+from appellate.tables.cells import as_number, is_text, printable, with_columns
 from appellate.tables.cells import numbers as cell_numbers
-from appellate.tables.encoding import column_places, contributions, encode
+from appellate.tables.encoding import encode
 from appellate.tables.tools import ENDINGS, HUGGING_FACE, write_dataset, write_suggestions
 from appellate.tables.writing import free_names, saved_index
 
-#: Files of a run; others in its folder are never touched.
-FILES = (
-    "rectified.csv", "rectified.parquet", "suggestions", "suggestions.csv", "suggestions.json",
-    "suggestions.jsonl", "docket.csv", "docket.parquet", "docket.html", "suggested.csv",
-    "annotators.csv", "model", "run.json",
-)  # fmt: skip
-_READ = {"model": "a folder"} | dict.fromkeys(
-    ("rectified.parquet", "docket.parquet", "suggested.csv", "annotators.csv"), "a file"
-)
 _VERSIONS = ("appellate", "numpy", "scipy", "scikit-learn")
 
 
@@ -466,40 +453,11 @@ class Rectification:
                 "this run was loaded. Call rectify with its table and its decisions again, and "
                 "accept then."
             )
-        review, notes = fitted.review, list[str]()
-        n, columns = len(fitted.prepared.names), fitted.columns
-        labels, shown = list(columns["label"]), list(columns["confidence"])
-        audited = 0 if review is None else int(review.audited.sum())
-        sure = np.array([np.nan if c is None else c for c in shown])
-        if review is not None and audited >= ENOUGH:
-            sure, drawn = review.confidence(), review.audited
-            pool = drawn.copy()  # what the audited items stand for: all but other reviewed items
-            pool[fitted.drawn] = True
-            right = review.right()[drawn]
-            found = acceptable(sure[pool], sure[drawn], right, max_error, level)
-            threshold = found.threshold
-            if threshold is None:
-                notes.append(_why_none(found, audited, max_error, level))
-            for i, label in enumerate(review.labels().tolist()):
-                if i not in fitted.reviewed:
-                    labels[i], shown[i] = label, float(sure[i])
-        else:
+        if fitted.review is None or fitted.review.audited.sum() < ENOUGH:
             self._check_calibrated("accept by an estimate", f" Or review {ENOUGH} drawn items.")
-            threshold = estimate(sure[~np.isnan(sure)], max_error)
-            notes.append(_why_estimate(threshold, audited, n, max_error, level))
-        excluded = [i for i, (_, label) in fitted.reviewed.items() if not label]
-        accepted = sure >= (np.inf if threshold is None else threshold)
-        accepted[excluded] = False
-        moved = sum(labels[i] != columns["label"][i] for i in np.flatnonzero(accepted))
-        if moved:
-            notes.append(
-                f"{moved} of the {accepted.sum()} accepted items have another label in "
-                "run.labels since the decisions. The guarantee is for the labels of accept."
-            )
+        table, accepted, notes = accept_items(fitted, max_error, level)
         tell(notes, stacklevel=2)
         backend: Any = frame_backend(self.docket)
-        table: dict[str, Any] = {"id": columns["id"], "label": labels, "confidence": shown}
-        table["guaranteed"] = [audited >= ENOUGH] * n
         frame = nw.from_dict(table, backend=backend)
         return frame.filter(accepted.tolist()).to_native()
 
@@ -663,29 +621,7 @@ class Rectification:
         if self._fitted is None:
             features = self.settings["features"]
             return {e["name"]: e["importance"] for e in features if "importance" in e}
-        fitted, rows = self._fitted, self._fitted.rows
-        prepared, found = fitted.prepared, dict[str, float]()
-        several = len(prepared.features.kinds) + (prepared.features.n_embeddings > 0) > 1
-        if fitted.encoder is None or rows is None or prepared.scheduler is not None or not several:
-            return found
-        said = prepared.answers if prepared.method == "testimony" else prepared.sets
-        known = prepared.classes.tolist()
-
-        def learn(some: NDArray[np.intp]) -> Callable[[NDArray[Any]], NDArray[Any]]:
-            model = clone(prepared.estimator)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # half of the items are few
-                model.fit(rows[some], said[some])
-            order = np.eye(len(known))[[known.index(name) for name in model.classes_.tolist()]]
-            return lambda new: np.asarray(model.predict_proba(new) @ order)
-
-        evidence = (
-            prepared.votes if prepared.has_answers else prepared.sets.matrix.astype(np.float64)
-        )
-        places, seed = column_places(fitted.encoder), prepared.call["random_state"]
-        with suppress(ValueError):  # halves of a small table may lack what a classifier needs
-            found = contributions(learn, rows, evidence, places, random_state=seed)
-        found = {name: round(value, 4) for name, value in found.items()}
+        found = weigh_columns(self._fitted)
         for each in self.settings["features"]:
             if each["name"] in found:
                 each["importance"] = found[each["name"]]
@@ -858,42 +794,6 @@ class Rectification:
         return f"<pre>{escape(repr(self))}</pre>{figures}{self.docket.head(10)._repr_html_()}"
 
 
-def _why_none(found: Acceptance, audited: int, max_error: float, level: float) -> str:
-    """Say why no item is accepted by a guarantee."""
-    needed = rows_needed(max_error, level)
-    what = f"no item can be accepted with an error rate of {max_error:.1%}:"
-    more = "Review more items of run.suggest(n, audit=True), or raise max_error."
-    if audited < needed:
-        return (
-            f"{what} {audited} reviewed items drawn at random are too few to show it. At least "
-            f"{needed} are needed, if none of their labels is wrong. {more}"
-        )
-    return (
-        f"{what} {found.wrong} of the {found.audited} audited items of the highest confidence had "
-        f"a wrong label, so the error rate may be {found.bound:.1%}. {more}"
-    )
-
-
-def _why_estimate(
-    threshold: float | None, audited: int, n: int, max_error: float, level: float
-) -> str:
-    """Say that items are accepted by an estimate, and what a guarantee needs."""
-    needed = max(ENOUGH, rows_needed(max_error, level))
-    said = (
-        f"this is an estimate by the confidences, not a guarantee: {audited} reviewed items were "
-        f"drawn at random, and a guarantee needs {needed} or more. "
-        + (
-            f"The table has {n} items: raise max_error."
-            if needed > n
-            else f"Review run.suggest({needed}, audit=True), decide, and accept again."
-        )
-    )
-    if threshold is not None:
-        return said
-    rate = f"with an error rate of {max_error:.1%}"
-    return f"no item can be accepted {rate}: every confidence is too low; {said}"
-
-
 def load(folder: str | os.PathLike[str]) -> Rectification:
     """Open a run that was saved.
 
@@ -931,7 +831,7 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     document = read_document(home)
     if document is None:
         raise ValueError(f"'{folder}' holds no run. Name a folder that rectify wrote.")
-    check_members(home, _READ)
+    check_members(home, READ_AGAIN)
     model, people = home / "model", home / "annotators.csv"
     settings = document["settings"]
     docket = read_table(home / "docket.parquet").data.to_pandas()
@@ -948,11 +848,11 @@ def load(folder: str | os.PathLike[str]) -> Rectification:
     return Rectification(
         labels,
         docket,
-        _read_own(people) if people.exists() else None,
+        read_own(people) if people.exists() else None,
         load_model(model) if model.is_dir() else None,
         settings,
         document["scores"],
-        _suggested=_read_own(home / "suggested.csv"),
+        _suggested=read_own(home / "suggested.csv"),
     )
 
 
@@ -988,42 +888,5 @@ def _again(run: Rectification) -> Rectification:
     return made
 
 
-def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that a run cannot or must not be written to, before the work.
-
-    Raises
-    ------
-    WriteError
-        If it cannot be written.
-    ValueError
-        If it has files of the names that a run writes, but not from a run.
-    """
-    check_writable(folder)
-    target = Path(folder)
-    finish_folder(target)
-    taken = [name for name in FILES if os.path.lexists(target / name)]
-    if taken and read_document(target) is None:
-        raise ValueError(
-            f"'{folder}' has {', '.join(taken)}, not from a run of appellate, but a run writes "
-            "files of these names. Name another folder, or move them away."
-        )
-
-
 def _plain(values: NDArray[Any]) -> list[Any]:
     return [None if value != value else value for value in values.tolist()]
-
-
-def _read_own(path: Path) -> Any:
-    """Read a CSV file that a run wrote; columns of numbers as numbers."""
-    columns: dict[str, list[Any]] = {}
-    for name, cells in read_csv(path).items():
-        texts = [restore(cell) or None for cell in cells]
-        numbers = [None if text is None else as_number(text) for text in texts]
-        missing = [text is None for text in texts]
-        if [number is None for number in numbers] != missing:
-            columns[name] = texts
-        elif any(missing) or any(number != int(number) for number in numbers if number):
-            columns[name] = numbers
-        else:
-            columns[name] = [int(number or 0) for number in numbers]
-    return nw.from_dict(columns, backend="pandas").to_native()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from appellate.evidence.ambiguity import describe
 from appellate.methods.testimony import crowd_posterior
@@ -14,6 +17,7 @@ from appellate.methods.testimony.people import share_interval
 from appellate.rectification.decisions import Review, confidence_of
 from appellate.rectification.fitting import FittedLabels
 from appellate.review.decisions import say_skipped
+from appellate.tables.encoding import column_places, contributions
 
 SUGGESTED = 100  # items that a page and a folder suggest
 _AUDIT = 5  # every fifth of them is drawn at random
@@ -210,3 +214,28 @@ def _notes(fitted: FittedLabels, accuracy: Mapping[str, float]) -> Iterator[str]
     for name, share in accuracy.items():
         if name not in (N_TRUE, RECTIFIED) and share > accuracy[RECTIFIED]:
             yield f"{name} is more accurate here: {share:.3f} against {accuracy[RECTIFIED]:.3f}."
+
+
+def weigh_columns(fitted: FittedLabels) -> dict[str, float]:
+    """Say what every column contributes to knowing the labels; see `Rectification.importance`."""
+    rows, prepared = fitted.rows, fitted.prepared
+    found: dict[str, float] = {}
+    several = len(prepared.features.kinds) + (prepared.features.n_embeddings > 0) > 1
+    if fitted.encoder is None or rows is None or prepared.scheduler is not None or not several:
+        return found
+    said = prepared.answers if prepared.method == "testimony" else prepared.sets
+    known = prepared.classes.tolist()
+
+    def learn(some: NDArray[np.intp]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+        model = clone(prepared.estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # half of the items are few
+            model.fit(rows[some], said[some])
+        order = np.eye(len(known))[[known.index(name) for name in model.classes_.tolist()]]
+        return lambda new: np.asarray(model.predict_proba(new) @ order)
+
+    evidence = prepared.votes if prepared.has_answers else prepared.sets.matrix.astype(np.float64)
+    places, seed = column_places(fitted.encoder), prepared.call["random_state"]
+    with suppress(ValueError):  # halves of a small table may lack what a classifier needs
+        found = contributions(learn, rows, evidence, places, random_state=seed)
+    return {name: round(value, 4) for name, value in found.items()}

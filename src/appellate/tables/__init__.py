@@ -15,8 +15,9 @@ from appellate._text import install
 if find_spec("pyarrow") is None:  # pragma: no cover
     raise ImportError(f"Tables need pyarrow: {install('table')}")
 
-from appellate.tables.cells import Labels, TableError, neutralize, printable, read_labels
+from appellate.tables.cells import TableError, neutralize, printable
 from appellate.tables.diagnosis import Diagnosis, diagnose
+from appellate.tables.labels import Labels, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Roles, find_roles
 from appellate.tables.tools import Export, find_tool, open_export, write_suggestions

@@ -11,8 +11,9 @@ import numpy as np
 
 from appellate._table_options import ColumnOptions, takes_options
 from appellate.tables import cells
-from appellate.tables.cells import Labels, list_rows, name_some, printable, read_labels
+from appellate.tables.cells import list_rows, name_some, printable
 from appellate.tables.commands import command, in_python, options_of
+from appellate.tables.labels import Labels, read_labels
 from appellate.tables.reading import Table, read_table
 from appellate.tables.roles import Readings, Roles, find_readings
 

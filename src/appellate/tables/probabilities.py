@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from appellate.tables.cells import Labels, TableError, name_some
+from appellate.tables.cells import TableError, name_some
+from appellate.tables.labels import Labels
 
 if TYPE_CHECKING:
     from appellate.tables.reading import Table
@@ -53,7 +54,7 @@ def pattern_of(classes: Mapping[str, str]) -> str:
 
 def read_probabilities(
     table: Table, roles: Roles, labels: Labels, class_names: Sequence[str]
-) -> NDArray[np.float64] | None:
+) -> NDArray[np.float64]:
     """Read the probabilities of a model, one row per item and one column per class.
 
     Parameters
@@ -65,8 +66,8 @@ def read_probabilities(
 
     Returns
     -------
-    ndarray, shape (n, l), or None
-        NaN in the rows for which all cells are empty; None if there are no such columns.
+    ndarray, shape (n, l)
+        NaN in the rows for which all cells are empty.
 
     Raises
     ------
@@ -74,8 +75,6 @@ def read_probabilities(
         If a class has no column, a column has no class, or cells are not probabilities.
     """
     column_of = {name: column for column, name in roles.model_probabilities.items()}
-    if not column_of:
-        return None
     unknown = [column for name, column in column_of.items() if name not in class_names]
     if unknown:
         raise TableError(

@@ -260,7 +260,7 @@ def read_table(source: Any, **options: Unpack[ReadingOptions]) -> Table:
 def _check_columns(table: Table, headed: bool) -> Any:
     """Return the columns under clean titles, without those that only number the rows."""
     data = table.data
-    names = [str(name).strip() for name in data.column_names]
+    names = [str(name).rstrip("\0").strip() for name in data.column_names]
     kept = [i for i, name in enumerate(data.column_names) if not _INDEX.fullmatch(name)]
     kept = [i for i in kept if names[i] or i == 0 or data.column(i).null_count < len(data)]
     other = " If the file has no header, give header='none'." if headed else ""

@@ -15,10 +15,9 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from appellate.core.problem import Problem
-from appellate.evidence.likelihood import Evidence
 from appellate.evidence.scales import Scale
 from appellate.methods.jury.members import Doubles, FittedMember, Replicas
-from appellate.methods.jury.rounds import FitKernels, FitMember, NamedKernel, mixture
+from appellate.methods.jury.rounds import FitKernels, FitMember, NamedKernel, Outputs, mixture
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import Radial
 from appellate.numerics.smoothers import KernelSmoother, Regressor
@@ -167,36 +166,26 @@ def fit_outputs(
         fitted.append((name, model))
     held_out = [replicas.held_out(each) for each in arrays]
     return ArrayOutputs(
-        targets,
-        slice(None),
-        replicas.evidence,
-        held_out,
-        arrays,
-        replicas,
-        members,
-        dense[:, 0],
-        fitted,
+        targets=targets,
+        rows=slice(None),
+        evidence=replicas.evidence,
+        held_out=held_out,
+        replicas=replicas,
+        arrays=arrays,
+        members=members,
+        dense=dense[:, 0],
+        forests=fitted,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayOutputs:
-    """Outputs of members that judge all rows at once; see `rounds.Outputs`.
+class ArrayOutputs(Outputs):
+    """Outputs of members that judge all rows at once; all rows are judged.
 
     Attributes
     ----------
-    targets : list of ndarray
-        What the members learned from.
-    rows : slice
-        All rows.
-    evidence : Evidence
-        Evidence of all rows.
-    held_out : list of ndarray, shape (n, l)
-        Every member's scores of the rows by the replica that lacks them.
     arrays : list of ndarray, shape (n, K + 1, l)
         Every member's output.
-    replicas : Replicas
-        Which rows each replica has.
     members : sequence of KernelMember
         The kernel members.
     dense : ndarray, shape (n, l)
@@ -205,12 +194,7 @@ class ArrayOutputs:
         Names and models of the other members.
     """
 
-    targets: list[Values]
-    rows: slice
-    evidence: Evidence
-    held_out: list[Doubles]
     arrays: list[Doubles]
-    replicas: Replicas
     members: Sequence[KernelMember]
     dense: Doubles
     forests: Sequence[tuple[str, Any]]

@@ -27,7 +27,7 @@ from appellate.core.problem import Problem
 from appellate.evidence.likelihood import Evidence
 from appellate.evidence.scales import Scale
 from appellate.methods.jury.members import Doubles, FittedMember, Replicas
-from appellate.methods.jury.rounds import FitKernels, NamedKernel
+from appellate.methods.jury.rounds import FitKernels, NamedKernel, Outputs
 from appellate.numerics.blocks import Blocks
 from appellate.numerics.entries import Values
 from appellate.numerics.smoothers import NystroemSmoother
@@ -198,16 +198,16 @@ def fit_outputs(
         for member, found, shift in zip(members, coefficients, shifts, strict=True)
     ]
     return NystroemOutputs(
-        targets,
-        sample,
-        evidence,
-        held_out,
-        members,
-        replicas,
-        joined,
-        coefficients,
-        shifts,
-        smooth,
+        targets=targets,
+        rows=sample,
+        evidence=evidence,
+        held_out=held_out,
+        replicas=replicas,
+        members=members,
+        joined=joined,
+        coefficients=coefficients,
+        shifts=shifts,
+        smooth=smooth,
     )
 
 
@@ -246,23 +246,13 @@ def _score_sample(
 
 
 @dataclass(frozen=True, eq=False)
-class NystroemOutputs:
-    """Outputs of the members, as coefficients of the features; see `rounds.Outputs`.
+class NystroemOutputs(Outputs):
+    """Outputs of the members, as coefficients of the features; a sample of rows is judged.
 
     Attributes
     ----------
-    targets : list of ndarray
-        What the members learned from.
-    rows : ndarray of int, shape (s,)
-        The sample.
-    evidence : Evidence
-        Evidence of the sample.
-    held_out : list of ndarray, shape (s, l)
-        Every member's scores of the sample, by the replica that lacks the row.
     members : sequence of NystroemMember
         The members.
-    replicas : Replicas
-        Which rows each replica has.
     joined : ndarray, shape (nnz, K + 1)
         The targets of every replica at the candidates of all rows.
     coefficients, shifts : list of ndarray, shape (K + 1, l, r) and (K + 1, l)
@@ -271,12 +261,7 @@ class NystroemOutputs:
         Shares the scores between neighbouring labels.
     """
 
-    targets: list[Values]
-    rows: NDArray[np.intp]
-    evidence: Evidence
-    held_out: list[Doubles]
     members: Sequence[NystroemMember]
-    replicas: Replicas
     joined: _Singles
     coefficients: list[_Singles]
     shifts: list[_Singles]

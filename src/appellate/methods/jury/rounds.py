@@ -13,9 +13,10 @@ members and returns their `Outputs`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,8 @@ _LATE_TEMPERATURES = 0.1, 10.0  # of members that are fitted once
 _SEEDS = 2**30
 
 
-class Outputs(Protocol):
+@dataclass(frozen=True, eq=False)
+class Outputs:
     """What members that take part in the rounds return, on the kernel matrix or on landmarks.
 
     Attributes
@@ -54,25 +56,27 @@ class Outputs(Protocol):
         Evidence of these rows.
     held_out : list of ndarray, shape (s, l)
         Every member's scores of these rows, by the replica that lacks them.
+    replicas : Replicas
+        Which rows each replica has.
     """
 
-    @property
-    def targets(self) -> list[Values]: ...  # noqa: D102
-    @property
-    def rows(self) -> Any: ...  # noqa: D102
-    @property
-    def evidence(self) -> Evidence: ...  # noqa: D102
-    @property
-    def held_out(self) -> list[Doubles]: ...  # noqa: D102
+    targets: list[Values]
+    rows: Any
+    evidence: Evidence
+    held_out: list[Doubles]
+    replicas: Replicas
 
+    @abstractmethod
     def mix(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[Values]:
         """Mixture of the members at the candidates of every replica's own rows."""
 
+    @abstractmethod
     def everywhere(
         self, scales: Sequence[Scale], weights: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mixtures on all rows, (n, l): held out, and with only the own target left out."""
 
+    @abstractmethod
     def fitted(self, scales: Sequence[Scale], weights: NDArray[Any]) -> list[FittedMember]:
         """Return the members as they judge new rows."""
 
