@@ -719,3 +719,52 @@ def test_reliability_does_not_lie_over_its_number_on_a_phone(rich, visit):
     )
     assert len(gaps) == 3
     assert min(gaps) >= 4
+
+
+@pytest.mark.parametrize("size", ["upright", "phone"])
+def test_options_are_never_broken_after_a_hyphen(visit, tmp_path, size):
+    """At every indent an option is on one line; the text around it is broken."""
+    hint = "name the columns with --model-probabilities or <b>--image-model</b>"
+    notes = ["x" * k + " " + hint for k in range(1, 60, 4)]
+    command = (
+        "appellate rectify birds.csv " + "--model-probabilities 'p_*' --image-model m.onnx " * 3
+    )
+    write_sets(tmp_path / "d.html", n=2, suggested=0, warnings=notes, command=command.strip())
+    page = visit(as_url(tmp_path / "d.html"), size)
+    assert page.locator(".advice").first.inner_text() == f"Note: {notes[0]}"
+    lines = "each => [each.textContent, each.getClientRects().length]"
+    found = page.locator(".advice .option").evaluate_all(f"all => all.map({lines})")
+    assert found == [["--model-probabilities", 1], ["--image-model", 1]] * len(notes)
+    heights = page.locator(".advice").evaluate_all("all => all.map(each => each.clientHeight)")
+    assert max(heights) > min(heights)
+    go(page, "review")
+    page.keyboard.press("a")
+    page.keyboard.press("a")
+    code = page.locator("#command")
+    assert code.inner_text() == command.strip()
+    found = code.locator(".option").evaluate_all(f"all => all.map({lines})")
+    assert found == [["--model-probabilities", 1], ["--image-model", 1]] * 3
+
+
+@pytest.mark.parametrize("size", ["tablet", "upright"])
+def test_names_of_annotators_and_choices_are_not_cut_on_a_tablet(visit, tmp_path, size):
+    people = [f"worker{k}" for k in range(40)]
+    answers = {"people": people, "row": np.arange(40), "person": np.arange(40),
+               "label": np.zeros(40, dtype=int)}  # fmt: skip
+    known = [{"name": name, "answers": 1, "reliability": 0.5, "low": 0.2, "high": 0.9}
+             for name in people]  # fmt: skip
+    write_sets(tmp_path / "d.html", n=40, answers=answers, annotators=known)
+    page = visit(as_url(tmp_path / "d.html", "people"), size)
+    lines = page.locator(".who span").evaluate_all(
+        "all => all.map(e => e.getClientRects().length)"
+    )
+    assert lines == [1] * 40
+    go(page, "labels")
+    cut = """all => all.filter(e => e.offsetParent).map(e => {
+      const test = document.createElement("canvas").getContext("2d"), style = getComputedStyle(e);
+      test.font = style.font;
+      return e.clientWidth - test.measureText(e.selectedOptions[0].text).width;
+    })"""
+    spare = page.locator(".controls select").evaluate_all(cut)
+    assert len(spare) >= 3
+    assert min(spare) > 40, "the text, the arrow and the space around them"

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -520,7 +521,16 @@ def _parts() -> tuple[Any, str, str]:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["whole_options"] = _whole_options
     return environment.from_string(read("page.html.jinja")), script, style
+
+
+def _whole_options(text: str) -> Any:
+    """Escape a text, and keep options such as ``--image`` whole where a line is broken."""
+    from markupsafe import Markup, escape
+
+    marked = r'<span class="option">\g<0></span>'
+    return Markup(re.sub(r"--[a-z][a-z-]*", marked, str(escape(text))))
 
 
 def read_page(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -203,7 +203,7 @@ function noWhy(i) { // a row whose sum is not in the file
     if (!fetched.has(i)) askWhy(i);
     told.push(fetched.get(i) || "The server is asked for the explanation.");
   } else told.push(`The page explains ${plural(Object.values(data.why).filter(Boolean).length, "row")} of ${count(n)}; ` +
-    "this row is not one of them. ", server ? "" : h("span", {}, "Open the page with ", h("code", {}, "appellate serve"), ", or "),
+    "this row is not one of them. ", server ? "" : h("span", {}, "Open the page with ", h("code", { class: "option" }, "appellate serve"), ", or "),
   server ? "Call " : "call ", h("code", { dir: "ltr" }, `run.explain(${JSON.stringify(cut(nameOf(i), 60))})`), " in Python.");
   return h("section", { class: "card why", "aria-labelledby": "why-title" },
     h("h2", { id: "why-title" }, "Why ", said("span", "a", cut(classes[finalOf(i)], 60))), h("p", { class: "note" }, ...told));
@@ -338,7 +338,7 @@ function renderItem(again) { // `again`: the same row; it stays where it was scr
       h("div", { class: "shown" + (text ? " with-text" : "") }, picture(i), text ? h("div", { class: "text",
         dir: "auto", tabindex: 0, role: "region", "aria-label": "Text" }, ...marked(text, wantedText())) : null,
       !text && !(data.images && data.images[i]) ? h("p", { class: "note" },
-        "This row has no text and no image. Name a column with --text or --image to see it here.") : null),
+        ...withOptions("This row has no text and no image. Name a column with --text or --image to see it here.")) : null),
     ].filter(Boolean));
     item.scrollTop = 0;
     rather = drawnRow === i ? rather : -1;
@@ -399,7 +399,7 @@ function renderEnd() {
 }
 function again() { // the command that takes the decisions into account
   const command = data.command || 'run = run.decide("decisions.csv")';
-  const line = h("code", { id: "command", dir: "ltr" }, command);
+  const line = h("code", { id: "command", dir: "ltr" }, ...withOptions(command));
   return h("div", { class: "again" },
     server ? null : h("p", { class: "note" }, "Export decisions.csv first. ",
       button({ class: "small" }, () => exportFile("decisions.csv"), "Export decisions.csv")),

@@ -7,7 +7,7 @@ const urgency = (i) => rank.get(i) ?? 1e6 + confidence[i];
 const byLabel = byText((i) => classes[finalOf(i)]);
 // By a whole number of a row, or by comparing two rows.
 const orders = {
-  review: ["worth checking first", urgency],
+  review: ["worth checking", urgency],
   table: ["as in the table", () => 0],
   "confidence-up": ["least confident first", (i) => confidence[i]],
   "confidence-down": ["most confident first", (i) => WHOLE - confidence[i]],

@@ -97,6 +97,8 @@ function make(space, tag, attributes, children) {
 }
 const h = (tag, attributes, ...children) => make(null, tag, attributes, children);
 const s = (tag, attributes, ...children) => make(SVG, tag, attributes, children);
+// Options such as --image stay whole where a line is broken.
+const withOptions = (text) => text.split(/(--[a-z][a-z-]*)/).map((part, k) => (k % 2 ? h("span", { class: "option" }, part) : part));
 const said = (tag, cls, text) => h(tag, { class: cls || null, dir: "auto" }, text);
 const cut = (value, most = 200) =>
   (value.length > most ? value.slice(0, most - 1) + "…" : value);
