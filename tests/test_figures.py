@@ -12,6 +12,7 @@ from scipy.stats import beta
 
 import appellate
 from appellate import JuryClassifier, TestimonyClassifier, as_answers, plotting
+from appellate.docket import Docket
 from appellate.plotting import plot_annotators, plot_confusion, plot_effort, plot_reliability
 from appellate.testing import make_clusters
 from tests.test_rectification import NAMES, make_crowd, make_table
@@ -64,6 +65,37 @@ def test_reliability_shows_the_share_of_correct_labels_by_confidence(crowd, axes
     drawn = [path.vertices[:, 1] for path in axes.collections[0].get_paths()]
     np.testing.assert_allclose(drawn, spans)
     assert axes.get_title(loc="left").startswith(f"{right.mean():.1%} of {len(right)} labels")
+
+
+def test_no_count_of_reliability_hides_a_dot_or_leaves_the_figure():
+    sure = np.repeat([0.05, 0.46, 0.55, 0.97], [1, 24, 40, 80])
+    right = np.arange(len(sure)) % 2 == 0
+    right[0], right[-80:] = False, True
+    shown = np.stack([sure, 1 - sure], axis=1)
+    docket = Docket(
+        np.ones((len(sure), 2), dtype=bool),
+        np.array(["cat", "dog"]),
+        shown,
+        shown,
+        np.zeros((2, len(sure)), dtype=int),
+        truth=np.where(right, "cat", "dog"),
+    )
+    figure = plotting.new_figure(3.4, 3.2)
+    axes = plot_reliability(docket, axes=figure.subplots())
+    figure.canvas.draw()
+    centres = axes.transData.transform(dots(axes))
+    counts = [text for text in axes.texts if text.get_text().isdigit()]
+    assert len(counts) == len(centres) == 4
+    for text in axes.texts:
+        box = text.get_window_extent()
+        assert figure.bbox.x0 <= box.x0
+        assert box.x1 <= figure.bbox.x1
+        assert box.y1 <= figure.bbox.y1
+    radius = 3 / 72 * figure.dpi
+    for text in counts:
+        box = text.get_window_extent()
+        nearest = np.clip(centres, box.min, box.max)
+        assert np.linalg.norm(nearest - centres, axis=1).min() > radius
 
 
 def test_reliability_leaves_out_reviewed_rows_and_unknown_truths(axes):
@@ -145,7 +177,7 @@ def test_annotators_are_drawn_with_intervals_the_least_reliable_first(crowd, axe
     assert counts == [f"{n:,.0f}" for n in people["answers"]]
     few = plot_annotators(crowd._fitted.classifier, most=2, axes=Figure().subplots())
     assert len(dots(few)) == 2
-    assert any("2 more annotators" in text for text in texts(few))
+    assert any("2 more are not shown" in text for text in texts(few))
 
 
 def test_a_docket_and_candidate_sets_have_no_annotators(sets):

@@ -6,6 +6,7 @@ import logging
 import os
 import time
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -125,6 +126,64 @@ def test_auto_says_what_it_chose(caplog, monkeypatch):
     assert first.getMessage().startswith("Nystroem features of 300 landmarks: the exact kernel")
     assert second.levelname == "INFO"
     assert second.getMessage().startswith("exact kernel matrix: 300 rows; takes")
+
+
+@pytest.fixture
+def many_rows(monkeypatch):
+    """A table whose kernels are approximated, as those of many rows are."""
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr(memory, "SMALL_ROWS", 100)
+    monkeypatch.setenv("APPELLATE_MEMORY", "1MB")
+    X, candidates, _ = make_problem(600, n_labels=3)
+    table = pd.DataFrame(X, columns=list("pqrst"))
+    names = np.array(["ant", "bee", "cat"])
+    table["names"] = ["|".join(names[row]) for row in candidates]
+    return table
+
+
+@pytest.mark.parametrize("method", ["jury", "plcp"])
+def test_rectify_notes_an_approximation_once(many_rows, caplog, method):
+    options = {"candidates": "names", "method": method, "settings": {"max_rounds": 2}}
+    with (
+        caplog.at_level(logging.INFO, logger="appellate"),
+        warnings.catch_warnings(record=True) as w,
+    ):
+        warnings.simplefilter("always")
+        run = appellate.rectify(many_rows, **options)
+    notes = [str(each.message) for each in w if each.category is appellate.NoteWarning]
+    (note,) = (each for each in notes if "landmarks" in each)
+    assert note in run.scores["notes"]
+    assert note == (
+        "comparing all pairs of 600 rows takes too much time or memory. Each row was compared "
+        "with 256 randomly chosen rows (landmarks). Use settings={'n_landmarks': 512} for more of "
+        "them. This takes longer and can make the labels better."
+    )
+    assert not [r for r in caplog.records if r.getMessage().startswith("Nystroem")]
+    assert [r for r in caplog.records if "every label as a candidate" in r.getMessage()]
+
+
+def test_rectify_has_no_note_on_landmarks_that_were_asked_for(many_rows, caplog):
+    settings = {"max_rounds": 2, "n_landmarks": 100}
+    run = appellate.rectify(many_rows, candidates="names", settings=settings)
+    assert not any("landmarks" in note for note in run.scores["notes"])
+    assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+def test_the_approximation_is_not_noted_again_with_decisions(many_rows):
+    with pytest.warns(appellate.NoteWarning, match="landmarks"):
+        run = appellate.rectify(many_rows, candidates="names", settings={"max_rounds": 2})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = run.decide({1: many_rows["names"][1].split("|")[0]})
+    assert [note for note in again.scores["notes"] if "landmarks" in note]
+
+
+def test_a_fit_by_itself_logs_after_a_run_as_before(many_rows, caplog):
+    with pytest.warns(appellate.NoteWarning, match="landmarks"):
+        appellate.rectify(many_rows, candidates="names", settings={"max_rounds": 2})
+    X, candidates, _ = make_problem(300)
+    PLCPClassifier(SUREClassifier()).fit(X, candidates)
+    assert [r for r in caplog.records if r.getMessage().startswith("Nystroem")]
 
 
 def test_the_partner_takes_the_kernel_of_the_base(caplog):

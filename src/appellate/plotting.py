@@ -216,23 +216,22 @@ def plot_reliability(source: Any, *, truth: ArrayLike | None = None, axes: Any =
     hits = np.array([right[tenth == b].sum() for b in used])
     total = np.array([(tenth == b).sum() for b in used])
     y = hits / np.maximum(total, 1)
+    low, high = share_interval(hits, total) if len(used) else (y, y)
     if len(used):
-        low, high = share_interval(hits, total)
         axes.vlines(x, low, high, color=BOTH["appeal"], alpha=0.4, linewidth=3, zorder=2)
         axes.plot(x, y, "o", color=BOTH["appeal"], markersize=6, zorder=3, clip_on=False)
-    for at, share, count in zip(x, y, total.tolist(), strict=True):
-        left = at > 0.9  # no room at the right edge
+    for at, top, count in zip(x, np.maximum(high, y), total.tolist(), strict=True):
         axes.annotate(
-            f"{count:,}", (at, share), (-7 if left else 7, 0), textcoords="offset points",
-            ha="right" if left else "left", va="center", color=MUTED, size=8, zorder=4,
+            f"{count:,}", (at, top), (0, 5), textcoords="offset points", ha="center",
+            color=MUTED, size=8, zorder=4, path_effects=_halo(),
         )  # fmt: skip
-    axes.set(xlim=(0, 1.03), ylim=(0, 1.03), aspect="equal")
+    axes.set(xlim=(0, 1.03), ylim=(0, 1.1), aspect="equal")  # with room for the counts
     axes.set_xlabel("confidence of the label", color=INK, size=9)
     axes.set_ylabel("share of correct labels", color=INK, size=9)
     off = float(np.sum(total * np.abs(y - x)) / max(total.sum(), 1))
     if len(right):
         share = f"{right.mean():.1%} of {len(right):,} labels are correct"
-        _title(axes, share, f"calibration error {off:.3f}; next to a dot: its labels")
+        _title(axes, share, f"calibration error {off:.3f}; counts above the bars")
     dress(axes, "both")
     return axes
 
@@ -395,7 +394,7 @@ def plot_annotators(source: Any, *, most: int = _ANNOTATORS, axes: Any = None) -
     axes.set_xlabel("estimated share of correct answers", color=INK, size=9)
     below = int(np.sum(high < mean))
     more = len(names) - len(order)
-    note = f"line: mean {mean:.2f}" + (f"; {more} more annotators" if more else "")
+    note = f"line: mean {mean:.2f}" + (f"; {more} more are not shown" if more else "")
     _title(axes, f"{below} of {len(names)} annotators are clearly below the mean", note)
     dress(axes, "x")
     axes.tick_params(axis="y", length=0)
@@ -454,8 +453,9 @@ def plot_effort(source: Any, *, truth: ArrayLike | None = None, axes: Any = None
         axes.plot(at, left[at], "o", color=BOTH["appeal"], markersize=5, zorder=4)
         text = f"{left[at]:,.0f} now" if at == 0 else f"{left[at]:,.0f} after {at} rows"
         axes.annotate(
-            text, (at, left[at]), (7, 5), textcoords="offset points", color=INK, size=9, zorder=5
-        )
+            text, (at, left[at]), (7, 5), textcoords="offset points", color=INK, size=9, zorder=5,
+            path_effects=_halo(),
+        )  # fmt: skip
     for place, (text, colour) in enumerate(lines):
         axes.text(
             0.99, 0.95 - 0.08 * place, text, transform=axes.transAxes, ha="right", va="top",
@@ -619,6 +619,13 @@ def _new_axes(axes: Any, width: float, height: float) -> Any:
     from matplotlib import pyplot
 
     return pyplot.figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def _halo() -> list[Any]:
+    """Return a white edge for text that may cross a line."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=2.5, foreground="white")]
 
 
 def _fill(axes: Axes, counts: NDArray[Any]) -> None:

@@ -30,6 +30,8 @@ def test_it_ends_with_labels_a_model_and_a_page(ran):
     assert ran.code == 0
     assert [line.split()[0] for line in ran.err.splitlines()] == [f"[{i}/3]" for i in (1, 2, 3)]
     assert "898 handwritten digits" in ran.out
+    (result,) = [line for line in ran.out.splitlines() if line.startswith("result")]
+    assert re.fullmatch(r"result      9\d\.\d% of 898 labels are correct\.", result)
     accuracy = {name: float(value) for value, name in re.findall(r"accuracy +(\S+) (.+)", ran.out)}
     assert accuracy["random candidate (baseline)"] < 0.2
     assert accuracy["Appellate"] > 0.95

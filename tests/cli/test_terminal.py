@@ -9,8 +9,9 @@ import pytest
 from rich.cells import cell_len
 
 from appellate.cli import _terminal
-from appellate.cli._terminal import Progress, say, wrap_line
+from appellate.cli._terminal import Progress, say, show_reports, wrap_line
 from appellate.cli.app import run
+from appellate.experiments.reports import Report, Sheet
 from appellate.tables.roles import fold_names
 
 LINES = {
@@ -76,6 +77,32 @@ def test_commands_stay_whole(width):
     note = "note        The decisions in the folder were not used. To use them, add --decisions "
     parts = wrap_line(note + "birds/" + "d" * 30 + ".csv", width)
     assert sum(f"--decisions birds/{'d' * 30}.csv" in part for part in parts) == 1
+
+
+def test_a_command_of_python_stays_whole():
+    for line in (
+        "    run = appellate.rectify('my birds.csv', candidates='names')",
+        "    import x",
+    ):
+        assert wrap_line(line, 44) == [line]
+
+
+def test_columns_stay_apart_if_the_terminal_is_too_narrow_for_them():
+    parts = wrap_line("  worker0 ... worker11 (12)  annotator  detected from the name", 44)
+    assert parts == ["  worker0 ... worker11 (12)  annotator", "    detected from the name"]
+    assert wrap_line("  file                       image      image files", 44) == [
+        "  file                       image",
+        "    image files",
+    ]
+
+
+def test_a_table_of_results_stays_whole_without_a_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    row = [f"a long name of method {j}" for j in range(6)]
+    sheet = Sheet("scores", tuple(f"column {j}" for j in range(6)), (tuple(row),))
+    show_reports([Report("name", "Title", "A caption.", (sheet,), ())])
+    out = capsys.readouterr().out
+    assert "  ".join(row) in out
 
 
 def test_short_lines_and_narrow_terminals_are_left_alone():

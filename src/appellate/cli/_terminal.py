@@ -33,9 +33,10 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 _LINES = 20  # plain lines in all, about
 _SECONDS = 30.0  # between plain lines, at most
 _WITHIN = 5.0  # between plain lines on one step, at least
+_WHOLE = 10_000  # columns for the tables that other programs read
 _NARROW = 24  # columns of a terminal below which nothing is wrapped
 _COLUMNS = re.compile(r"(?: *\S+(?: \S+)*? {2,})+(?=\S)|(?: *- | *note: )")
-_COMMAND = re.compile(r" {2,}(?:appellate|pip|python) ")
+_COMMAND = re.compile(r" {2,}(?:(?:appellate|pip|python) |(?:run = )?appellate\.)")
 _TRAILING = re.compile(r"(?<=: )(?:appellate|pip install) \S.*$")
 _OPTION = re.compile(r"--[a-z-]+")
 
@@ -60,8 +61,8 @@ def wrap_line(line: str, width: int) -> list[str]:
     """Wrap a line at spaces, with a hanging indent.
 
     Further lines begin below the text after the first column: two spaces or more end a column. A
-    command at the end of the line, or on an indented line of its own, and an option with its
-    value are never broken: they can be copied, even if they are wider than the terminal.
+    command at the end of the line, an indented line of a shell or of Python, and an option with
+    its value are never broken: they can be copied, even if they are wider than the terminal.
 
     Parameters
     ----------
@@ -94,8 +95,8 @@ def wrap_line(line: str, width: int) -> list[str]:
     words = _words(line[len(start) :])
     out, current = [], start
     empty = True
-    for word in words:
-        spaced = current + ("" if empty else " ") + word
+    for gap, word in words:
+        spaced = current + ("" if empty else gap) + word
         if empty or cell_len(spaced) <= width:
             current, empty = spaced, False
         else:
@@ -104,17 +105,19 @@ def wrap_line(line: str, width: int) -> list[str]:
     return [*out, current]
 
 
-def _words(text: str) -> list[str]:
-    """Split a text at spaces; a command at its end, and an option with its value, are one word."""
+def _words(text: str) -> list[tuple[str, str]]:
+    """Split a text at spaces, into the spaces before a word and the word.
+
+    A command at the end of the text, and an option with its value, are one word.
+    """
     command = _TRAILING.search(text)
-    words: list[str] = []
-    for word in text[: command.start()].split() if command else text.split():
-        option = bool(words) and _OPTION.fullmatch(words[-1]) and not word.startswith("--")
-        if option:
-            words[-1] += f" {word}"
+    words: list[tuple[str, str]] = []
+    for gap, word in re.findall(r"(\s*)(\S+)", text[: command.start()] if command else text):
+        if words and _OPTION.fullmatch(words[-1][1]) and not word.startswith("--"):
+            words[-1] = words[-1][0], f"{words[-1][1]} {word}"
         else:
-            words.append(word)
-    return [*words, command.group()] if command else words
+            words.append((gap, word))
+    return [*words, (" ", command.group())] if command else words
 
 
 def as_typed(message: str) -> str:
@@ -388,12 +391,14 @@ def compute_runs(
 
 
 def show_reports(reports: Iterable[Report]) -> None:
-    """Print the first sheet of every report."""
+    """Print the first sheet of every report; without a terminal, cells are not wrapped."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _WHOLE
     for report in reports:
         sheet = report.sheets[0]
         table = Table(

@@ -14,6 +14,7 @@ from appellate.cli._terminal import (
     UserError,
     compute_runs,
     outside_errors,
+    say,
     show_reports,
     user_errors,
 )
@@ -119,5 +120,5 @@ def compare(
         click.echo(json.dumps(document, indent=2, allow_nan=False))
     else:
         show_reports(reports)
-        click.echo(f"wrote tables, figures and a page with all of them: open {out / 'index.html'}")
+        say(f"wrote tables, figures and a page with all of them: open {out / 'index.html'}")
     return 1 if summary.failures else 0

@@ -57,6 +57,7 @@ def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -
     downloads nothing.
     """
     from appellate._files import check_writable
+    from appellate.cli.rectify import headline
 
     with user_errors():
         check_writable(out / _TABLE)
@@ -84,7 +85,11 @@ def demo(out: Path, random_state: int, flip_probability: float, as_json: bool) -
     table, place = (shlex.quote(str(path)) for path in (out / _TABLE, out))
     say(
         f"{out / _TABLE}: {len(run.docket)} handwritten digits. Each wrong digit was added as a "
-        f"candidate with probability {flip_probability:g}.\n\n{run.summary()}\n\n"
+        f"candidate with probability {flip_probability:g}.\n"
+    )
+    say(f"result      {headline(run)}", bold=True)
+    say(
+        f"{run.summary()}\n\n"
         f"On {len(truth)} digits it has not seen, the model is {right:.1%} accurate.\n\n"
         "To do the same step by step, run:\n\n"
         f"    appellate check {table}\n"

@@ -1,4 +1,4 @@
-"""``appellate rectify``: from a table with ambiguous labels to one label a row, and a model."""
+"""``appellate rectify``: from a table with ambiguous labels to one label per row, and a model."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def rectify(
             document = {"settings": run.settings, "scores": run.scores}
             click.echo(json.dumps(document, indent=2, allow_nan=False))
             return
-        say(f"result      {_headline(run)}", bold=True)
+        say(f"result      {headline(run)}", bold=True)
         say(as_typed(run.summary()))
         worth = run.suggest(5)["id"]
         say(f"check first {', '.join(map(str, worth))}")
@@ -145,7 +145,7 @@ def rectify(
         say(f"next        open '{out / 'docket.html'}', or: {again}")
 
 
-def _headline(run: Rectification) -> str:
+def headline(run: Rectification) -> str:
     """Say in one sentence how good the labels are: by the true labels, else by confidence."""
     scores = run.scores
     n = scores["items"] - scores["outcomes"].get("excluded", 0)

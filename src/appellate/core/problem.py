@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, wraps
 from numbers import Real
+from threading import get_ident
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -35,6 +37,7 @@ from appellate.numerics.kernels import (
 from appellate.numerics.smoothers import Basis, choose_landmarks, nystroem_basis
 
 _logger = logging.getLogger("appellate")
+_LANDMARKS = "appellate_landmarks"  # attribute of the log records that tell an approximation
 
 Kernel = str | KernelSetting
 Gram = tuple[Radial, NDArray[Any]]
@@ -56,6 +59,41 @@ def _once(method: AnyMethod) -> AnyMethod:
         return made
 
     return cast(AnyMethod, ask)
+
+
+@contextmanager
+def landmarks_told() -> Iterator[list[int]]:
+    """Collect how many landmarks the fits of a block use unasked, in place of logging each.
+
+    All other messages of the logger are logged as ever, and those of other threads.
+
+    Yields
+    ------
+    list of int
+        One number for every kernel that was approximated; it grows within the block.
+
+    Examples
+    --------
+    >>> with landmarks_told() as told:
+    ...     _ = Problem(np.array([[0.0], [1.0]]), as_candidates(["a", "b"])).representation("rbf")
+    >>> told
+    []
+    """
+    told: list[int] = []
+    thread = get_ident()
+
+    def take(record: logging.LogRecord) -> bool:
+        landmarks = getattr(record, _LANDMARKS, None)
+        if landmarks is None or record.thread != thread:
+            return True
+        told.append(landmarks)
+        return False
+
+    _logger.addFilter(take)
+    try:
+        yield told
+    finally:
+        _logger.removeFilter(take)
 
 
 class Problem:
@@ -249,8 +287,8 @@ class Problem:
     def representation(self, kernel: Kernel) -> memory.Representation:
         """Whether a kernel is the matrix itself or Nystroem features; decided once, and logged.
 
-        The message goes to the _logger ``"appellate"``: as a warning where an approximation
-        was chosen that nobody asked for, which Python shows by default.
+        The message goes to the logger ``"appellate"``: as a warning where an approximation
+        was chosen that nobody asked for, which Python shows by default; see `landmarks_told`.
         """
         setting = read_kernel(kernel)
         usual = getattr(setting, "approximation", "") == "auto" and not isinstance(self.X, Blocks)
@@ -273,8 +311,11 @@ class Problem:
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
         )
-        unasked = made.kind == "nystroem" and getattr(setting, "approximation", "") == "auto"
-        _logger.log(logging.WARNING if unasked else logging.INFO, "%s", made.message)
+        automatic = getattr(setting, "approximation", "") == "auto" and setting.n_landmarks is None
+        if made.kind == "nystroem" and automatic:
+            _logger.warning("%s", made.message, extra={_LANDMARKS: made.n_landmarks})
+        else:
+            _logger.info("%s", made.message)
         return made
 
     def forget_smoothers(self) -> None:

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from appellate._added import ADDED, LABELS, SCORED, plain_columns
 from appellate._text import import_extra
 from appellate.candidates.names import number_groups
+from appellate.core.problem import landmarks_told
 from appellate.docket import Docket, find_runner_up
 from appellate.methods.testimony.features import CHANCE_GAIN
 from appellate.numerics.neighbours import nearest_rows
@@ -83,6 +84,8 @@ class FittedLabels:
         Nearest other items of every item, by the features as numbers.
     integers : tuple of str
         Columns of the user's table that hold whole numbers; see `find_integers`.
+    landmarks : int or None
+        Rows that every row was compared with, if they are not all rows and nobody asked for it.
     columns : dict of str to list
         The docket as a table, with what a review decided. Names of items are whole numbers if
         their column holds those.
@@ -100,6 +103,7 @@ class FittedLabels:
     review: Review | None
     neighbors: NDArray[Any] | None
     integers: tuple[str, ...]
+    landmarks: int | None
     columns: dict[str, list[Any]]
     drawn: list[int]
 
@@ -146,15 +150,16 @@ def fit_labels(
     Reviewed items are certain; those without a true label are left out. Features that do not
     inform the labels are not used if the user did not ask for a method.
     """
-    if prepared.method == "testimony":
-        found = _fit_answers(prepared, rows, review)
-    else:
-        found = _fit_sets(prepared, rows, step, review)
-        unasked = prepared.method == "jury" and prepared.call["method"] == "auto"
-        enough = len(prepared.names) >= _ENOUGH and review is None
-        if unasked and enough and rows is not None and found.signal is False:
-            encoder = rows = None
-            found = _fit_sets(prepared, None, step, None)
+    with landmarks_told() as told:
+        if prepared.method == "testimony":
+            found = _fit_answers(prepared, rows, review)
+        else:
+            found = _fit_sets(prepared, rows, step, review)
+            unasked = prepared.method == "jury" and prepared.call["method"] == "auto"
+            enough = len(prepared.names) >= _ENOUGH and review is None
+            if unasked and enough and rows is not None and found.signal is False:
+                encoder = rows = None
+                found = _fit_sets(prepared, None, step, None)
     integers = find_integers(prepared)
     decided: Any = [] if review is None else review.decisions.rows
     left = np.setdiff1d(np.arange(len(prepared.names)), decided)
@@ -167,6 +172,7 @@ def fit_labels(
         review,
         neighbors=None if rows is None else nearest_rows(rows, _NEIGHBORS),
         integers=integers,
+        landmarks=None if rows is None else min(told, default=None),
         columns=_tabulate(prepared, found, review, integers),
         drawn=rng.permutation(left).tolist(),
     )

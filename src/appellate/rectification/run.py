@@ -791,7 +791,8 @@ class Rectification:
     def _repr_html_(self) -> str:
         """Show the summary, two figures and the first rows of the docket in a notebook."""
         figures = inline_figures(self)
-        return f"<pre>{escape(repr(self))}</pre>{figures}{self.docket.head(10)._repr_html_()}"
+        rows = f'<div style="overflow-x: auto">{self.docket.head(10)._repr_html_()}</div>'
+        return f"<pre>{escape(repr(self))}</pre>{figures}{rows}"
 
 
 def load(folder: str | os.PathLike[str]) -> Rectification:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from appellate.core.problem import landmarks_told
 from appellate.evidence.ambiguity import describe
 from appellate.methods.testimony import crowd_posterior
 from appellate.methods.testimony.people import share_interval
@@ -186,7 +187,15 @@ def _find_audit(fitted: FittedLabels, review: Review) -> dict[str, float]:
 
 def _notes(fitted: FittedLabels, accuracy: Mapping[str, float]) -> Iterator[str]:
     """Say what must be known about the labels."""
-    review = fitted.review
+    review, m = fitted.review, fitted.landmarks
+    if m is not None:
+        n = len(fitted.prepared.names)
+        yield (
+            f"comparing all pairs of {n:,} rows takes too much time or memory. Each row was "
+            f"compared with {m:,} randomly chosen rows (landmarks). Use "
+            f"settings={{'n_landmarks': {min(2 * m, n)}}} for more of them. This takes longer and "
+            "can make the labels better."
+        )
     if fitted.signal is False:
         if fitted.prepared.method == "testimony":
             yield (
@@ -228,7 +237,7 @@ def weigh_columns(fitted: FittedLabels) -> dict[str, float]:
 
     def learn(some: NDArray[np.intp]) -> Callable[[NDArray[Any]], NDArray[Any]]:
         model = clone(prepared.estimator)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), landmarks_told():
             warnings.simplefilter("ignore")  # half of the items are few
             model.fit(rows[some], said[some])
         order = np.eye(len(known))[[known.index(name) for name in model.classes_.tolist()]]
