@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -410,6 +412,30 @@ def test_a_page_gets_at_most_six_labels_and_keeps_the_differences():
     total = np.sum([part["values"] for part in page["parts"]], axis=0)
     expected = why.scores[page["labels"]]
     np.testing.assert_allclose(total - total[0], expected - expected[0], atol=1e-6)
+
+
+def test_the_own_label_is_shown_if_a_cost_decided_for_an_improbable_one():
+    base = example(l=40)
+    order = np.argsort(-base.confidence)
+    for rank in (6, 39):
+        why = replace(base, label=base.classes[order[rank]])
+        assert why.shown() == [*order[:5], order[rank]]
+        assert why.shown(2) == [order[0], order[rank]]
+        assert str(why.label) in repr(why).splitlines()[1]
+        page = why.to_page()
+        total = np.sum([part["values"] for part in page["parts"]], axis=0)
+        expected = why.scores[page["labels"]]
+        np.testing.assert_allclose(total - total[0], expected - expected[0], atol=1e-6)
+    few = Explanation(
+        0,
+        np.array(["a", "b", "c"]),
+        [Part("x", np.array([0.0, -1.0, -9.0]))],
+        softmax([0.0, -1.0, -9.0]),
+        "c",
+    )
+    assert few.shown() == [0, 1, 2]
+    ruled_out = replace(few, parts=[Part("x", np.array([0.0, -1.0, -np.inf]))])
+    assert ruled_out.shown() == [0, 1]
 
 
 def test_many_answers_are_summed_up_and_the_sum_stays():

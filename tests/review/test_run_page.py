@@ -415,3 +415,35 @@ def test_only_rows_of_the_page_are_explained(saved):
             assert ask(server, path, **bearer)[0].status == 404
         assert ask(server, "/why?p3", Authorization="Bearer another")[0].status == 403
     assert asked == ["p3", "p3"]
+
+
+@pytest.mark.xdist_group("browser")
+def test_the_page_says_why_a_label_won_by_its_cost_alone(visit, tmp_path):
+    """Of three answers the middle one has the least mean distance, even if it is less likely."""
+    rng = np.random.default_rng(0)
+    true = [str(1 + i % 9) for i in range(120)]
+    table = pd.DataFrame({"id": [f"r{i}" for i in range(120)]})
+    for name, accuracy in (("w0", 0.8), ("w1", 0.6), ("w2", 0.8)):
+        table[name] = [t if rng.random() < accuracy else str(rng.integers(1, 10)) for t in true]
+    run = appellate.rectify(table, annotators="w*", id="id", cost="absolute")
+    unlikely = (run.docket["confidence"] < run.docket["runner_up_confidence"]).tolist()
+    first, last = unlikely.index(True), unlikely.index(False)
+    run.save(tmp_path / "out")
+    address = (tmp_path / "out" / "docket.html").as_uri()
+    for row, told in ((first, True), (last, False)):
+        note = visit(f"{address}#review&row=r{row}").locator("section.why p.note").inner_text()
+        assert ("a setting decided, such as a cost" in note) == told
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in RUNS if "cost" not in name and "within" not in name],
+)
+def test_only_a_setting_lets_a_label_win_against_its_parts(name, saved):
+    run, folder = saved(name)
+    data = read_page(folder / "docket.html")
+    labels = run.docket["label"].tolist()
+    for i, each in data.get("why", {}).items():
+        shown = [data["classes"][j] for j in each["labels"]]
+        sums = np.sum([part["values"] for part in each["parts"]], axis=0)
+        assert sums[shown.index(labels[int(i)])] >= sums.max() - 1e-6

@@ -137,12 +137,23 @@ class Explanation:
     def shown(self, most: int = MOST_SHOWN) -> list[int]:
         """Class indices of the labels worth showing: possible, the most probable first.
 
-        At most so many, and from the third on only with a confidence of 0.001 or more.
+        At most so many, and from the third on only with a confidence of 0.001 or more. The row's
+        own label is always one of them: if a cost decides, it need not be among the most probable.
         """
         order = np.argsort(-self.confidence, kind="stable")
         order = order[np.isfinite(self.scores[order])]
         kept = order[: max(2, int(np.sum(self.confidence[order] >= _FAINT)))]
-        return [int(j) for j in kept[:most]]
+        shown = [int(j) for j in kept[:most]]
+        own = self._own()
+        if own is None or own in shown or not np.isfinite(self.scores[own]):
+            return shown
+        return [*shown[: most - 1], own]
+
+    def _own(self) -> int | None:
+        """Class index of the row's label; None if it is not a class."""
+        return next(
+            (j for j, name in enumerate(self.classes.tolist()) if name == self.label), None
+        )
 
     def table(self, labels: Sequence[int]) -> list[tuple[Part, Numbers]]:
         """Return the parts that tell these labels apart, with their values less the mean.
@@ -168,10 +179,10 @@ class Explanation:
     def to_page(self) -> dict[str, Any]:
         """Return what a review page shows, in JSON's types, to seven decimals.
 
-        ``labels`` are class indices, at most six; ``parts`` have a ``name`` and ``values``, one
-        per shown label, and the number of the ``annotator`` if it is an answer; ``neighbours``
-        are pairs of row and weight, at most six; ``members`` are the probabilities by every
-        member of `heard`, if there are any.
+        ``labels`` are class indices, at most six, with the row's own label; ``parts`` have a
+        ``name`` and ``values``, one per shown label, and the number of the ``annotator`` if it is
+        an answer; ``neighbours`` are pairs of row and weight, at most six; ``members`` are the
+        probabilities by every member of `heard`, if there are any.
         """
         labels = self.shown()
         parts: list[dict[str, Any]] = []
@@ -210,7 +221,7 @@ class Explanation:
         for each in self.heard():
             said = [f"{value:.2f}" for value in each.probabilities[labels]]
             lines.append((f"  {_short(each.name, _WIDTH)} x {each.weight:.2f}", said))
-        at = next((j for j, name in enumerate(self.classes.tolist()) if name == self.label), None)
+        at = self._own()
         sure = "" if at is None else f", confidence {self.confidence[at]:.2f}"
         left = max(len(name) for name, _ in lines) + 1
         widths = [max(6, len(head)) + 1 for head in heads]

@@ -229,7 +229,8 @@ function why(i) {
   return h("section", { class: "card why", "aria-labelledby": "why-title" },
     h("h2", { id: "why-title" }, "Why ", said("span", "a", cut(classes[finalOf(i)], 60)), " rather than ",
       others.length > 1 ? choice : said("span", "", cut(classes[against], 60))),
-    h("p", { class: "note" }, "Right: for it. Left: against it. The parts add up."),
+    h("p", { class: "note" }, "Right: for it. Left: against it. The parts add up.",
+      sum < -1e-6 ? " The sum is against it here: a setting decided, such as a cost of wrong labels, or only labels that somebody gave." : ""),
     h("table", {}, h("tbody", {}, ...lines.map((each) => row(each, "")),
       row({ name: "together", value: sum }, "sum"))), members(found, mine, other, [finalOf(i), against]));
 }
