@@ -69,7 +69,7 @@ def test_ordinal_is_one_minus_a_gaussian():
         ("", [1, 2], "unknown cost"),
         ("tree", ["cat", "dog"], "unknown cost 'tree'"),
         ([[0, 1], [1, 0]], [1, 2, 3], r"\(3, 3\)"),
-        ([[0, np.nan], [1, 0]], ["a", "b"], "saying 'b' where 'a' is true is not finite"),
+        ([[0, np.nan], [1, 0]], ["a", "b"], "predicting 'b' where 'a' is true is not finite"),
         ([[1, 0], [0, 1]], ["a", "b"], "similarities"),
         ([["x", "y"], ["z", "w"]], ["a", "b"], "not a number"),
     ],

@@ -29,6 +29,8 @@ class Format:
         Whether columns keep their types; a result is then written in such a format only.
     headed : bool
         Whether a first row holds the titles, so that it can be missing.
+    options : tuple of str
+        Options of reading that only some formats have, and that this one has.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Format:
     home: str
     typed: bool = False
     headed: bool = False
+    options: tuple[str, ...] = ()
 
     @property
     def read(self) -> Callable[[Any], Any]:
@@ -70,6 +73,7 @@ FORMATS = [
         (),
         "appellate.tables.delimited:read_csv_file",
         headed=True,
+        options=("delimiter", "encoding"),
     ),
     Format(
         "json",
@@ -77,6 +81,7 @@ FORMATS = [
         (".jsonl", ".ndjson", ".json"),
         (),
         "appellate.tables.objects:read_json_file",
+        options=("encoding",),
     ),
     Format(
         "excel",
@@ -85,6 +90,7 @@ FORMATS = [
         (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"),
         "appellate.tables.objects:read_workbook",
         headed=True,
+        options=("sheet",),
     ),
 ]
 

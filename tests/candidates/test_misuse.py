@@ -318,7 +318,7 @@ MISUSES: list[tuple[str, Any, type[Exception], str]] = [
         "matrix as labels",
         lambda: as_candidates(MATRIX, layout="labels"),
         ValueError,
-        r"one label a row",
+        r"one label per row",
     ),
     (
         "frame as sets",

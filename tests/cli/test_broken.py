@@ -101,7 +101,7 @@ CASES = {
     "empty file": (lambda p: write(p, ""), SAFE, "is empty"),
     "blank file": (lambda p: write(p, "\n \n"), SAFE, "is empty"),
     "header only": (lambda p: write(p, "labels,x\n"), SAFE, "a header but no rows"),
-    "one row": (lambda p: write(p, "labels,x\na|b,1\n"), SAFE, "one row only"),
+    "one row": (lambda p: write(p, "labels,x\na|b,1\n"), SAFE, "there is only one row"),
     "one class": (lambda p: write(p, "labels,x\na,1\na,2\n"), SAFE, "the one label 'a'"),
     "garbage": (
         lambda p: write(p, os.urandom(9) + b"\0\1"),
@@ -170,7 +170,7 @@ def test_broken_input(name, tmp_path, capsys, monkeypatch):
     [
         ('{"x": 1}\n{oops', "line 2, column 2: not JSON"),
         ("[1]\n", "entry 0: not an object"),
-        (json.dumps({"labels": 3, "x": 1}), "one row only"),
+        (json.dumps({"labels": 3, "x": 1}), "there is only one row"),
     ],
 )
 def test_broken_json_lines(content, message, tmp_path, capsys):

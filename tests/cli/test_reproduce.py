@@ -15,6 +15,7 @@ import scipy.io
 from sklearn.datasets import load_digits
 
 from appellate.cli.app import run
+from appellate.deep.registry import NETWORKS
 from appellate.experiments import methods, problems, store
 from appellate.experiments.writing import file_names
 from appellate.methods import available_bases
@@ -469,6 +470,6 @@ def test_help_names_all_that_can_be_chosen(capsys):
         words = {*re.findall(r"[\w-]+", capsys.readouterr().out)}
         assert {name for name, at in available_bases().items() if "appellate" in at} <= words
         if command == "compare":
-            assert words >= {*methods.DEEP, "jury", "testimony"}
+            assert words >= {*NETWORKS, "jury", "testimony"}
         else:
             assert words >= {*problems.DATASETS, *problems.FURTHER, *reproduction.EXPERIMENTS}

@@ -492,7 +492,7 @@ def test_killed_within_a_round_and_resumed(tmp_path, place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ambiguity": "auto", "n_networks": 1}, "no network that did not see a row"),
+        ({"ambiguity": "auto", "n_networks": 1}, "no network that was not trained on a row"),
         ({"ambiguity": "both"}, "ambiguity"),
         ({"ambiguity": 1.5}, "ambiguity"),
         ({"ambiguity": "auto", "warm_start": True}, "warm_start"),
@@ -547,5 +547,5 @@ def test_bags_or_flips():
     assert choose_flip(configuration, "cifar10", None) == 0.1
     with pytest.raises(RunError, match="not both"):
         choose_flip(configuration, "cifar10", 0.3, 4)
-    with pytest.raises(RunError, match="of its own: leave bag-size out"):
+    with pytest.raises(RunError, match="already has candidate sets: leave bag-size out"):
         choose_flip(configuration, "mine.npz", None, 4)

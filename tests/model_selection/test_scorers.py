@@ -407,7 +407,7 @@ def test_oracle_without_truth_is_an_error(data, model):
             scorer(model, X, y)
     with pytest.raises(ValueError, match="candidate sets for 90"):
         with_truth(candidates, truth[:-1])
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         with_truth(candidates, candidates)
 
 

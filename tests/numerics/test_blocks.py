@@ -364,7 +364,7 @@ def test_parquet_errors_name_the_place(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="has no column 'z'"):
         ParquetRows(tmp_path / "t.parquet", columns=["z"])
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(FileNotFoundError, match=r"no \*\.parquet file"):
+    with pytest.raises(FileNotFoundError, match=r"cannot find a \*\.parquet file"):
         ParquetRows(tmp_path / "nothing")
 
 

@@ -190,6 +190,18 @@ def test_features_that_differ_within_few_items_are_noted():
     assert any("'width' differs between the rows" in note for note in diagnose(columns).notes)
 
 
+@pytest.mark.parametrize(("labels", "expected"), [("12345", True), ("12", False), ("abc", False)])
+def test_a_cost_is_proposed_for_labels_that_are_numbers(labels, expected):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(len(labels), size=60)
+    people = {
+        name: [labels[k] if rng.random() < 0.8 else labels[0] for k in truth]
+        for name in ("ann", "ben", "cleo")
+    }
+    notes = diagnose({"x": rng.normal(size=60), **people}, annotators=list(people)).notes
+    assert any("cost='absolute'" in note for note in notes) == expected
+
+
 def test_escape_sequences_do_not_reach_the_terminal():
     sets, _ = crowds.make_sets()
     hostile = [s.replace("First", "F\x1b[31m\x07") for s in sets]

@@ -784,3 +784,25 @@ def test_refuses_columns_of_arrow_types_that_cannot_be_written(tmp_path, kind):
         writer.write_table(table)
     with pytest.raises(TableError, match=r"column 'odd'.*cannot be read"):
         read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "said"),
+    [
+        ("csv", {"sheet": "Sheet1"}, "is CSV, but sheet= is only for Excel. Leave sheet= out."),
+        ("parquet", {"encoding": "utf-8"}, "is Parquet, but encoding= is only for CSV, TSV, JSON"),
+        ("json", {"delimiter": ";"}, "is JSON, but delimiter= is only for CSV, TSV"),
+        ("frame", {"sheet": "Sheet1"}, "the table is a data frame, but sheet= is only for Excel"),
+    ],
+)
+def test_an_option_of_another_format_is_refused(kind, option, said, tmp_path):
+    frame = pd.DataFrame({"size": [1, 2, 3], "label": ["cat", "dog", "cat"]})
+    path = tmp_path / f"animals.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    elif kind == "json":
+        frame.to_json(path, orient="records")
+    with pytest.raises(TableError, match=said):
+        read_table(frame if kind == "frame" else path, **option)

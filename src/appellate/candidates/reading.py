@@ -76,7 +76,7 @@ def as_candidates(
         sorted and otherwise in order of appearance.
     layout : str, default="auto"
         How to read `y`: ``"indicator"`` (0/1 matrix), ``"sets"`` (collections or delimited
-        strings), ``"labels"`` (one label a row; strings are not split), ``"complementary"``
+        strings), ``"labels"`` (one label per row; strings are not split), ``"complementary"``
         (one label or several that a row does *not* have, in any of these forms),
         ``"annotators"`` (one column per annotator; an empty cell is an answer not given),
         ``"long"`` (one answer per row, in columns item, label and, optionally, annotator, found
@@ -175,7 +175,7 @@ def as_answers(
         on, such as Snorkel's label matrix L, -1 is an abstention; give ``classes=[-1, 0, 1]``
         if it is a label. ``"long"``: one answer per row, a column ``weight`` may say how
         often it was given; ``"counts"``: one column per label, of whole numbers or weights,
-        scipy sparse matrices too; ``"labels"``: one label a row, which may be missing.
+        scipy sparse matrices too; ``"labels"``: one label per row, which may be missing.
         ``"auto"`` finds out: frames with columns item and label are long, those of text are
         of annotators, all else is read by `as_candidates`.
     classes, missing, items

@@ -1,4 +1,4 @@
-"""``appellate rectify``: from a table with ambiguous labels to one label a row, and a model."""
+"""``appellate rectify``: from a table with ambiguous labels to one label per row, and a model."""
 
 from __future__ import annotations
 

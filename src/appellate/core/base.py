@@ -220,7 +220,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Covering rate against candidate sets, which is accuracy against one label a row.
+        """Covering rate against candidate sets, which is accuracy against one label per row.
 
         The covering rate is the share of rows whose predicted label is among the
         candidates: it needs no truth, since a label outside the set is certainly wrong. A

@@ -50,7 +50,7 @@ class Groups:
             one, two = self.order[np.flatnonzero(strange)[0] :][:2]
             raise ValueError(
                 f"rows {one} and {two} are of one group, but have different candidates. "
-                "Covering needs one set per group: fit with covering=False."
+                "Give all rows of a group the same candidates, or leave groups= out."
             )
 
     def cover(self, posterior: Values) -> Values:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from appellate._table_options import ColumnOptions, takes_options
+from appellate.evidence.order import as_numbers
 from appellate.tables import cells
 from appellate.tables.cells import list_rows, name_some, printable
 from appellate.tables.commands import command, in_python, options_of
@@ -311,6 +312,11 @@ def _notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
     twins = [(one, other) for one in rare[:200] for other in common if _near(one, other)]
     for one, other in twins[:3]:
         yield f"{name_some([one])} occurs once and is close to {name_some([other])}. A typo?"
+    if len(read.class_names) > 2 and as_numbers(read.class_names.tolist()) is not None:
+        yield (
+            "all labels are numbers. If they are ratings, ages or sizes, and near labels are "
+            "better than far ones, add cost='absolute'."
+        )
     blank = [] if read.truth is None else [i for i, t in enumerate(read.truth) if t is None]
     if blank:
         yield f"no true label in {list_rows(blank, read.lines)}. Accuracy is for the other rows."

@@ -251,7 +251,7 @@ class LabelFinder:
         return [Proposal("counts", reasons, doubt if doubtful else "")]
 
     def _plain(self) -> list[Proposal]:
-        """Find one label a row, by its title."""
+        """Find one label per row, by its title."""
         found = [c for c in self._open() if titles.is_label(c.name) and c.is_label]
         found = [c for c in found if c.title not in titles.TRUTH_TITLES]
         found.sort(key=lambda c: (c.distinct < 2, titles.RANK.get(c.title, 99)))

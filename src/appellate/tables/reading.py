@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from appellate._table_formats import FORMATS, Format, find_format, names_formats
 from appellate._table_options import ReadingOptions, check_options, takes_options
-from appellate._text import did_you_mean
+from appellate._text import did_you_mean, listing
 from appellate.tables import cells
 from appellate.tables.cells import TableError, is_text, list_rows, name_some
 from appellate.tables.columns import check_column, check_moments
@@ -246,6 +246,7 @@ def read_table(source: Any, **options: Unpack[ReadingOptions]) -> Table:
             f"header='none' is for text files and Excel, but {table.source} names its columns. "
             "Leave header= out."
         )
+    _refuse_unused(table.source, found, given)
     if question is not None and table.export is None:
         raise TableError(
             f"{table.source} is not an export of a labelling tool and has no question "
@@ -255,6 +256,17 @@ def read_table(source: Any, **options: Unpack[ReadingOptions]) -> Table:
     if headed and header == "first":
         table = replace(table, notes=(*table.notes, *_doubt_header(table)))
     return _find_decimals(table, decimal)
+
+
+def _refuse_unused(source: str, found: Format | None, given: Mapping[str, Any]) -> None:
+    """Refuse an option that is for other formats: nobody would read it."""
+    for name in dict.fromkeys(name for each in FORMATS for name in each.options):
+        takers = [title for each in FORMATS if name in each.options for title in each.titles]
+        if name in given and not (found and name in found.options):
+            raise TableError(
+                f"{source} is {found.titles[0] if found else 'a data frame'}, but {name}= is only "
+                f"for {listing(takers)}. Leave {name}= out."
+            )
 
 
 def _check_columns(table: Table, headed: bool) -> Any:

@@ -82,7 +82,7 @@ class Replicas:
     evidence : Evidence
         Evidence of all n rows.
     fold : ndarray of int, shape (n,)
-        Number of the replica that lacks the row, from 1 to K; 0 if there is one row only.
+        Number of the replica that lacks the row, from 1 to K; 0 if there is only one row.
     rows : list of ndarray of int
         Rows of every replica.
     parts : list of Evidence
