@@ -74,10 +74,13 @@ def landmarks_told() -> Iterator[list[int]]:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from appellate import as_candidates
+    >>> problem = Problem(np.array([[0.0], [1.0]]), as_candidates(["a", "b"]))
     >>> with landmarks_told() as told:
-    ...     _ = Problem(np.array([[0.0], [1.0]]), as_candidates(["a", "b"])).representation("rbf")
-    >>> told
-    []
+    ...     how = problem.representation("rbf")
+    >>> how.kind, told
+    ('exact', [])
     """
     told: list[int] = []
     thread = get_ident()
