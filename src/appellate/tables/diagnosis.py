@@ -10,7 +10,6 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from appellate._table_options import ColumnOptions, takes_options
-from appellate.evidence.order import as_numbers
 from appellate.tables import cells
 from appellate.tables.cells import list_rows, name_some, printable
 from appellate.tables.commands import command, in_python, options_of
@@ -312,7 +311,8 @@ def _notes(table: Table, roles: Roles, read: Labels) -> Iterator[str]:
     twins = [(one, other) for one in rare[:200] for other in common if _near(one, other)]
     for one, other in twins[:3]:
         yield f"{name_some([one])} occurs once and is close to {name_some([other])}. A typo?"
-    if len(read.class_names) > 2 and as_numbers(read.class_names.tolist()) is not None:
+    values = [cells.as_number(name) for name in read.class_names.tolist()]
+    if len(values) > 2 and all(value is not None and value == value for value in values):
         yield (
             "all labels are numbers. If they are ratings, ages or sizes, and near labels are "
             "better than far ones, add cost='absolute'."
