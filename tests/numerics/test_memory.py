@@ -71,6 +71,20 @@ def test_the_choice_does_not_depend_on_what_else_runs(ask, n):
             ask(n, 0.6 * GB)
 
 
+@pytest.mark.parametrize("budget", ["1GB", "3GB", "8GB"])
+def test_threads_and_workers_change_no_landmark(ask, budget, monkeypatch):
+    monkeypatch.setenv("APPELLATE_MEMORY", budget)
+    for n in (100_000, 300_000, 700_000, 1_000_000):
+        found = set()
+        for n_threads in (1, 2, 64):
+            monkeypatch.setattr(memory, "effective_threads", lambda n_threads=n_threads: n_threads)
+            for local in (True, False):
+                found.add(ask(n, 640 * GB, local=local, n_widths=5).n_landmarks)
+        assert len(found) == 1, n
+    said = ask(1_000_000, 640 * GB, local=False, n_widths=5).message
+    assert f"no more fit into the budget of {budget[0]}.0 GB (APPELLATE_MEMORY)" in said
+
+
 @pytest.mark.parametrize(
     ("said", "budget"),
     [("", 8 * GB), ("16GB", 16 * GB), ("2.5 gb", 2.5 * GB), ("1GiB", 2**30), ("5000", 5000)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,12 @@ class Demand:
         return str(getattr(self.kernel, "approximation", "exact"))
 
     @property
+    def given(self) -> int | None:
+        """How many landmarks the user wants."""
+        given: int | None = getattr(self.kernel, "n_landmarks", None)
+        return given
+
+    @property
     def whole(self) -> bool:
         """Whether a linear kernel needs n x n matrices."""
         return self.linear and self.shape[1] >= self.shape[0]
@@ -124,14 +130,23 @@ class Demand:
         n, each = self.shape[0], self.size if self.linear else 4
         return self.n_widths * n * m * each
 
-    def features(self, m: int, here: bool | None = None) -> int:
+    def counted(self, m: int) -> int:
+        """Bytes that count against the budget, the same on every machine and cluster.
+
+        Features that the workers of a cluster keep count; threads beyond two do not.
+        """
+        held = self.at_hand or self.kernel.cache_dir is None
+        return replace(self, local=True).features(m, held, n_threads=2)
+
+    def features(self, m: int, here: bool | None = None, n_threads: int | None = None) -> int:
         """Bytes with features of this width, or with linear kernel matrices."""
         n, q = self.shape
         if self.whole:
             return self.exact() + n * q * (self.n_widths * self.size + 8)
         stored = self.stored(m) * (self.here if here is None else here)
         landmarks = 0 if self.linear else q * m * (4 * self.size + 8 * self.n_widths)
-        under_way = min(effective_threads() * _THREAD_BYTES, 16 * n * max(q, m)) * self.local
+        blocks = (n_threads or effective_threads()) * _THREAD_BYTES
+        under_way = min(blocks, 16 * n * max(q, m)) * self.local
         algebra = round(8 * self.n_squares) * m * m + 16 * SAMPLE_ROWS * q
         return self.outputs() + _WORKSPACE + under_way + stored + landmarks + algebra
 
@@ -152,9 +167,10 @@ def represent(
 
     ``"auto"`` takes the exact kernel up to 9,000 rows if its n x n matrices fit into the budget
     (`memory_budget`), and always up to 4,000, else Nystroem features: `default_landmarks`, or as
-    many as fit into the budget, but no fewer than 256. A linear kernel keeps a copy of its
-    features if they are fewer than the rows, else n x n matrices. What else runs on the machine
-    changes nothing, except that a fit that does not fit into the free memory is refused.
+    many as fit into the budget, but no fewer than 256. Features that the workers of a cluster keep
+    count too, so that the same rows get the same landmarks there. A linear kernel keeps a copy of
+    its features if they are fewer than the rows, else n x n matrices. What else runs on the
+    machine changes nothing, except that a fit that does not fit into the free memory is refused.
 
     Parameters
     ----------
@@ -229,15 +245,15 @@ def decide(demand: Demand, budget: int) -> tuple[str, int]:
     m : int
         Number of landmarks; 0 without.
     """
-    n, given = demand.shape[0], getattr(demand.kernel, "n_landmarks", None)
+    n, given = demand.shape[0], demand.given
     if demand.linear:
         return "exact", 0
     small = n <= SMALL_ROWS or (n <= EXACT_ROWS and demand.exact() <= budget)
     if demand.asked == "exact" or (demand.asked == "auto" and demand.local and small):
         return "exact", 0
     m = min(given or default_landmarks(n), n)
-    while given is None and demand.limited and m > FEWEST_LANDMARKS:
-        if demand.features(m) <= budget:
+    while given is None and m > FEWEST_LANDMARKS:
+        if demand.counted(m) <= budget:
             break
         m = max(m - 64, FEWEST_LANDMARKS)
     return "nystroem", m
@@ -267,6 +283,8 @@ def _message(demand: Demand, kind: str, m: int, needed: int, budget: int) -> str
         beyond = f"the budget is {_gb(budget)} (APPELLATE_MEMORY)"
         slow = f"is slower beyond {EXACT_ROWS} rows"
         reason += f" and {slow}" if demand.exact() <= budget else f", {beyond}"
+    elif kind == "nystroem" and demand.given is None and m < min(default_landmarks(n), n):
+        reason += f", and no more fit into the budget of {_gb(budget)} (APPELLATE_MEMORY)"
     said = f"{_what(demand, kind, m)}: {reason}; takes about {_gb(needed)} of memory"
     beside = not demand.whole and not (demand.local and folder is None)
     if beside and (demand.linear or kind == "nystroem"):
