@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from appellate._text import import_extra
@@ -37,6 +38,7 @@ CATEGORIES = 40  # values of a column from which on they are compared as texts
 _TERMS = 20_000  # words and sequences of letters, the most frequent ones
 _DRAWN = 800  # rows of a larger table by which columns are weighed
 _SHUFFLES = 3
+_TOGETHER = 4_000  # rows of shuffled tables that are predicted in one call
 _COLUMNS = 300  # weighing more would take minutes
 _HASHED = {"alternate_sign": False, "norm": None, "strip_accents": "unicode", "dtype": np.float32}
 _VECTORIZERS = (  # words and letters have no vocabulary, which would be most of a saved model
@@ -637,13 +639,17 @@ def contributions(
         said = evidence[asked] / evidence[asked].max(axis=1, keepdims=True)
         plain = rows[asked]
         full = np.sum(foretell(plain) * said, axis=1).mean()
-        for name, places in columns.items():
-            for _ in range(_SHUFFLES):
-                shuffled = plain.copy()
-                shuffled[:, places] = plain[random.permutation(len(plain))][:, places]
-                share = len(asked) / len(chosen) / _SHUFFLES
-                left = np.sum(foretell(shuffled) * said, axis=1).mean()
-                lost[name] += share * float(full - left)
+        share = len(asked) / len(chosen) / _SHUFFLES
+        shuffles = [each for each in columns.items() for _ in range(_SHUFFLES)]
+        for batch in gen_batches(len(shuffles), max(1, _TOGETHER // len(plain))):
+            some = shuffles[batch]
+            copies = np.tile(plain, (len(some), 1, 1))
+            for copy, (_, places) in zip(copies, some, strict=True):
+                copy[:, places] = plain[random.permutation(len(plain))][:, places]
+            foretold = foretell(copies.reshape(-1, plain.shape[1])).reshape(-1, *said.shape)
+            left = np.sum(foretold * said, axis=2).mean(axis=1)
+            for (name, _), each in zip(some, left.tolist(), strict=True):
+                lost[name] += share * float(full - each)
     return dict(sorted(lost.items(), key=lambda pair: -pair[1]))
 
 
