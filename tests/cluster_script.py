@@ -61,7 +61,7 @@ def make_model(method):
 
 
 def main(n, q, limit, method):
-    size = min(4_000, 6_000_000 // q)
+    size = min(4_000, 6_000_000 // q, n // 3)
     chunks = tuple(min(size, n - start) for start in range(0, n, size))
     X = da.map_blocks(make_block, chunks=(chunks, (q,)), dtype=np.float32)
     starts = np.concatenate([[0], np.cumsum(chunks)])

@@ -33,7 +33,7 @@ def fit_on_cluster(*arguments, timeout=280):
 
 @pytest.mark.parametrize("method", ["plcp", "jury"])
 def test_a_killed_worker_changes_no_label(method):
-    told = fit_on_cluster(9_000, 8, 0, method)
+    told = fit_on_cluster(1_800, 8, 0, method)
     assert told["killed"]
     assert told["lazy"]
     assert told["same_training"] == 1.0

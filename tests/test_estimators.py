@@ -37,8 +37,8 @@ BASES = [
     SUREClassifier(kernel=LaplacianKernel(approximation="nystroem", n_landmarks=60)),
     SUREClassifier(kernel=GaussianKernel(approximation="nystroem", n_landmarks=40)),
     PLSVMClassifier(kernel="linear", output="one-hot", regularization=0.1),
-    SoftLabelClassifier(LogisticRegression()),
-    SoftLabelClassifier(LogisticRegression(), out_of_fold=False, n_rounds=5),
+    SoftLabelClassifier(LogisticRegression(), n_rounds=2, n_folds=3),
+    SoftLabelClassifier(LogisticRegression(), out_of_fold=False, n_rounds=2),
     LALOClassifier(n_neighbors=3, laplacian_weight=0.5, kernel="linear"),
     AGGDClassifier(n_neighbors=3, feature_weight=2.0, confidence_weight=0.5, kernel="linear"),
     PLCLClassifier(

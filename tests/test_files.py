@@ -223,7 +223,7 @@ def test_killed_before_any_change_the_old_or_the_new_file_is_there(tmp_path):
     raise AssertionError("never came to an end")
 
 
-@pytest.mark.parametrize("owned", [None, OWNED])
+@pytest.mark.parametrize("owned", [pytest.param(None, marks=pytest.mark.slow), OWNED])
 def test_killed_before_any_change_the_old_or_the_new_folder_is_there(tmp_path, way, owned):
     run = tmp_path / "run"
     kept = {} if owned is None else {"decisions.csv": "kept"}

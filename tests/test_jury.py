@@ -57,8 +57,13 @@ SMALL_FOREST = RandomForestRegressor(5, min_samples_leaf=2)
 ESTIMATORS = [
     JuryClassifier("kernel"),
     JuryClassifier("kernel", ambiguity=0.5, n_folds=2, max_rounds=2),
-    JuryClassifier([SMALL_FOREST], ambiguity="set-first", max_rounds=4),
-    JuryClassifier("kernel", kernel=GaussianKernel(approximation="nystroem", n_landmarks=40)),
+    JuryClassifier([SMALL_FOREST], ambiguity="set-first", n_folds=2, max_rounds=2),
+    JuryClassifier(
+        "kernel",
+        kernel=GaussianKernel(approximation="nystroem", n_landmarks=40),
+        n_folds=2,
+        max_rounds=2,
+    ),
 ]
 
 
@@ -67,7 +72,9 @@ def test_sklearn_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_pll_checks([*ESTIMATORS, JuryClassifier("kernel", cost="absolute")])
+@parametrize_with_pll_checks(
+    [*ESTIMATORS, JuryClassifier("kernel", cost="absolute", n_folds=2, max_rounds=2)]
+)
 def test_pll_checks(estimator, check):
     check(estimator)
 

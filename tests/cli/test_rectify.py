@@ -450,7 +450,7 @@ def test_suggestions_help_more_than_chance(tmp_path):
     ],
 )
 def test_interrupted_at_any_moment(step, sign, expected, tmp_path):
-    write_table(tmp_path / "t.csv", n=1200)
+    write_table(tmp_path / "t.csv", n=600)
     code = (  # the handler, because a job in the background inherits that SIGINT is ignored
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from appellate.cli import main; main()"

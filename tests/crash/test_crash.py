@@ -30,15 +30,17 @@ FOLDERS = {"rectify": 20, "rectify again": 20, "rectify again, one by one": 20}
 
 
 @pytest.mark.parametrize(
-    "what",
+    ("how", "what"),
     [
-        pytest.param(QUICK, id="quick"),
-        pytest.param(CHECKPOINTS, id="checkpoint"),
-        pytest.param(FOLDERS, marks=pytest.mark.slow, id="folders"),
+        pytest.param("kill", QUICK, id="kill-quick"),
+        pytest.param("full", CHECKPOINTS, id="full-checkpoint"),
+        pytest.param("full", QUICK, marks=pytest.mark.slow, id="full-quick"),
+        pytest.param("kill", CHECKPOINTS, marks=pytest.mark.slow, id="kill-checkpoint"),
+        pytest.param("kill", FOLDERS, marks=pytest.mark.slow, id="kill-folders"),
+        pytest.param("full", FOLDERS, marks=pytest.mark.slow, id="full-folders"),
     ],
 )
-@pytest.mark.parametrize("how", ["kill", "full"])
-def test_stopped_at_every_point(what, how, tmp_path):
+def test_stopped_at_every_point(how, what, tmp_path):
     """Every point is tried, and the next run works; see `harness`."""
     if what is CHECKPOINTS:
         pytest.importorskip("torch")

@@ -203,7 +203,9 @@ pico(partner="non-candidate", folder=sys.argv[1]).fit(X, candidates)
 """
 
 
-@pytest.mark.parametrize(("when", "where"), [(1, "move"), (3, "write")])
+@pytest.mark.parametrize(
+    ("when", "where"), [pytest.param(1, "move", marks=pytest.mark.slow), (3, "write")]
+)
 def test_killed_while_it_writes(tmp_path, when, where):
     X, candidates, _ = make_table()
     killed = subprocess.run(

@@ -307,7 +307,10 @@ def make_bags(n=240, seed=0):
 QUICK = {"n_epochs": 12, "optimizer": "adam", "learning_rate": 0.01, "n_networks": 3}
 
 
-@pytest.mark.parametrize("targets", ["auto", "honest", "in-sample"])
+@pytest.mark.parametrize(
+    "targets",
+    ["auto", *(pytest.param(each, marks=pytest.mark.slow) for each in ("honest", "in-sample"))],
+)
 def test_set_first_data(targets):
     X, Y, y = make_bags(800)
     options = QUICK | {"n_epochs": 24, "batch_size": 32}
@@ -463,7 +466,9 @@ proden(**KILLED, folder=sys.argv[1]).fit(X, Y)
 KILLED = {**QUICK, "ambiguity": 1.0, "targets": "honest", "n_rounds": 3}
 
 
-@pytest.mark.parametrize("place", ["honest-1/network-2", "honest-2/network-1"])
+@pytest.mark.parametrize(
+    "place", [pytest.param("honest-1/network-2", marks=pytest.mark.slow), "honest-2/network-1"]
+)
 def test_killed_within_a_round_and_resumed(tmp_path, place):
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, str(tmp_path), place],

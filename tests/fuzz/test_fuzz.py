@@ -13,7 +13,7 @@ from tests.fuzz.trials import BYTES, KINDS, Trials
 
 pytest.importorskip("jinja2")
 pytest.importorskip("openpyxl")
-CASES = dict.fromkeys(KINDS, 60) | {"arrow": 20} | dict.fromkeys(BYTES, 8)
+CASES = dict.fromkeys(KINDS, 30) | {"arrow": 10} | dict.fromkeys(BYTES, 5)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,7 +11,14 @@ from tests.realdata.protocol import SPLITS, load, split
 pytestmark = pytest.mark.realdata
 
 
-@pytest.mark.parametrize("model", [AGGDClassifier(), PLCPClassifier(AGGDClassifier())], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(AGGDClassifier(), marks=pytest.mark.slow),
+        PLCPClassifier(AGGDClassifier()),
+    ],
+    ids=repr,
+)
 def test_near_misses_on_ages(model):
     X, candidates, truth = load("FG-NET")
     errors = []

@@ -64,7 +64,13 @@ SCORES = ("base", "coupled", "base transductive", "coupled transductive", "corre
 AGE_SCORES = ("base within 3", "coupled within 3", "base within 5", "coupled within 5")
 
 
-@pytest.mark.parametrize(("base", "name"), REFERENCE)
+QUICK = {("knn", "FG-NET"), ("sure", "FG-NET"), *((base, "lost") for base in BASES)}
+CASES = [
+    pytest.param(*case, marks=[] if case in QUICK else pytest.mark.slow) for case in REFERENCE
+]
+
+
+@pytest.mark.parametrize(("base", "name"), CASES)
 def test_figures(base, name):
     measured = run(BASES[base], name)
     expected = dict(zip(SCORES, REFERENCE[base, name], strict=True))

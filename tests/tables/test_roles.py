@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from appellate.tables import TableError, find_roles, read_labels, read_table, write_table
+from appellate.tables.reading import Table
 from appellate.tables.roles import find_readings
 from tests.tables import crowds
 
@@ -51,6 +52,23 @@ def test_many_columns_alike_share_a_line():
     pixels = {f"p{i}": r.random(9) for i in range(64)}
     shown = str(find_roles(read_table({**pixels, "c": ["a|b", "b", "a"] * 3})))
     assert shown.splitlines()[1] == "p0 ... p63 (64)  feature     numbers"
+
+
+@pytest.mark.parametrize("kind", ["frame", "csv"])
+def test_no_distinct_texts_of_measurements_are_counted(kind, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    columns = {"weight": rng.normal(size=400), "height": rng.normal(size=400).round(3)}
+    table = read_table(columns | {"names": ["a|b", "b", "a|c", "c"] * 100})
+    if kind == "csv":
+        table = read_table(write_table(table, tmp_path / "a.csv"))
+    counted, plain = [], Table.texts
+    monkeypatch.setattr(
+        Table, "texts", lambda self, name: counted.append(name) or plain(self, name)
+    )
+    roles = find_roles(table)
+    assert roles.features == ("weight", "height")
+    assert "names" in counted
+    assert not {"weight", "height"} & {*counted}
 
 
 def test_what_is_given_counts():
