@@ -3,6 +3,7 @@
 start       saving a model / importing pandas; imports / the whole of a run of 250 rows; import
             of torch, dask and skrub by such a run
 solvers     the light jury and SURE-PLCP at 5,000 rows / kernel matrix + Cholesky + inverse
+threads     fits with as many BLAS threads as cores; as they are / the faster of all and one
 neighbours  neighbours for the review page at 100,000 rows / the fit of jury and testimony, and
             their recall, with features that depend on six factors and with independent ones
 memory      peak of the jury above that of the process before / what it tells the budget
@@ -137,6 +138,48 @@ def solvers(n=5000):
         right = np.mean(model.transduction_ == truth)
         tell(f"{name}, {n} rows / kernel + Cholesky + inverse", seconds / one, goal,
              f"{seconds:.1f} s, training labels {right:.3f}")  # fmt: skip
+
+
+def threads():
+    """Small fits: their own number of BLAS threads next to all of them, and next to one."""
+    from threadpoolctl import threadpool_limits
+
+    from appellate import (
+        CLPLClassifier,
+        GaussianKernel,
+        JuryClassifier,
+        PLCPClassifier,
+        SUREClassifier,
+    )
+    from appellate.numerics import threads as module
+
+    jury = JuryClassifier("kernel", random_state=0)
+    kernel = GaussianKernel(approximation="nystroem", n_landmarks=512)
+    features = PLCPClassifier(SUREClassifier(kernel=kernel))
+    cases = (
+        ("PLCP(CLPL), 300 rows", PLCPClassifier(CLPLClassifier()), 300),
+        ("light jury, 300 rows", jury, 300),
+        ("light jury, 1,000 rows", jury, 1000),
+        ("light jury, 2,000 rows", jury, 2000),
+        ("SURE-PLCP, 30,000 rows, 512 landmarks", features, 30_000),
+    )
+    bounds = module._ONE_THREAD_ROWS, module._ONE_THREAD_WIDTH
+    for name, model, n in cases:
+        X, candidates, _ = make_table(n, labels=10)
+
+        def fit(limits, most=None, model=model, data=(X, candidates)):
+            module._ONE_THREAD_ROWS, module._ONE_THREAD_WIDTH = limits
+            with threadpool_limits(limits=most, user_api="blas"):
+                start = time.perf_counter()
+                model.fit(*data)
+                return time.perf_counter() - start
+
+        fit(bounds)
+        tried = [(fit((0, 0)), fit(bounds), fit((0, 0), 1)) for _ in range(3)]
+        module._ONE_THREAD_ROWS, module._ONE_THREAD_WIDTH = bounds
+        every, ours, one = np.min(tried, axis=0)
+        print(f"  {name}: all threads {every:.2f} s, ours {ours:.2f} s: {every / ours:.1f}")
+        tell(f"{name}: ours / the best number of threads", ours / min(every, one), 1.25)
 
 
 def neighbours(n=100_000):
@@ -287,6 +330,7 @@ def many(n=1_000_000):
 PARTS = {
     "start": start,
     "solvers": solvers,
+    "threads": threads,
     "neighbours": neighbours,
     "memory": memory,
     "reading": reading,
@@ -296,4 +340,4 @@ PARTS = {
 }
 
 if __name__ == "__main__":
-    run_parts(__doc__, PARTS, ["start", "solvers", "neighbours", "memory", "reading"])
+    run_parts(__doc__, PARTS, ["start", "solvers", "threads", "neighbours", "memory", "reading"])

@@ -27,7 +27,7 @@ def ask(monkeypatch):
         monkeypatch.setattr(memory, "free_memory", lambda: int(free))
         settings = {k: options.pop(k) for k in ("n_landmarks", "cache_dir") if k in options}
         kernel = GaussianKernel(approximation=approximation, **settings)
-        return represent(kernel, (n, q), 20, np.float32, **options)
+        return represent(memory.ask(kernel, (n, q), 20, np.float32, **options))
 
     return ask
 
@@ -137,7 +137,7 @@ def test_twice_the_rows_never_cost_less(name, monkeypatch):
         options = {"n_matrices": 7.7, "n_widths": 5, "n_squares": 71}
 
     def cost(n):
-        made = represent(GaussianKernel(), (n, 20), 10, np.float64, **options)
+        made = represent(memory.ask(GaussianKernel(), (n, 20), 10, np.float64, **options))
         return operations(name, n, made.n_landmarks)
 
     sizes = np.unique(np.geomspace(1_000, 400_000, 60).astype(int))
@@ -230,7 +230,7 @@ def test_linear_models_that_do_not_fit(monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 2 * GB)
 
     def linear(n, q, cache_dir=None, **options):
-        return represent(LinearKernel(cache_dir), (n, q), 3, np.float32, **options)
+        return represent(memory.ask(LinearKernel(cache_dir), (n, q), 3, np.float32, **options))
 
     with pytest.raises(MemoryError, match=r"100 features .* and 2\.0 GB .* Name a cache_dir"):
         linear(10_000_000, 100)

@@ -173,7 +173,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self
         """
         problem, start = self._open(X, y, supervision)
-        self._keep(problem, self._solve(problem, start))
+        with problem.blas():
+            self._keep(problem, self._solve(problem, start))
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, wraps
 from numbers import Real
 from threading import get_ident
@@ -35,6 +35,7 @@ from appellate.numerics.kernels import (
     read_kernel,
 )
 from appellate.numerics.smoothers import Basis, choose_landmarks, nystroem_basis
+from appellate.numerics.threads import blas_for
 
 _logger = logging.getLogger("appellate")
 _LANDMARKS = "appellate_landmarks"  # attribute of the log records that tell an approximation
@@ -297,13 +298,23 @@ class Problem:
         usual = getattr(setting, "approximation", "") == "auto" and not isinstance(self.X, Blocks)
         if usual and self.n_rows <= memory.SMALL_ROWS:
             return memory.Representation()  # whatever memory is free
+        made = memory.represent(self._demand(setting))
+        automatic = getattr(setting, "approximation", "") == "auto" and setting.n_landmarks is None
+        if made.kind == "nystroem" and automatic:
+            _logger.warning("%s", made.message, extra={_LANDMARKS: made.n_landmarks})
+        else:
+            _logger.info("%s", made.message)
+        return made
+
+    def _demand(self, setting: Any) -> memory.Demand:
+        """Say what a kernel takes of the memory, next to the others of this fit."""
         asked = [(read_kernel(each), ridge) for each, ridge in self._kernels()]
         linear = isinstance(setting, LinearKernel)
         alike = {kernel_key(each) for each, _ in asked if isinstance(each, LinearKernel) == linear}
         n_smoothers = len({(kernel_key(each), ridge) for each, ridge in asked})
         doubles = 8 / self.dtype.itemsize
         n_matrices = None if self._n_matrices is None else self._n_matrices()
-        made = memory.represent(
+        return memory.ask(
             setting,
             self.X.shape,
             self.entries.shape[1],
@@ -314,12 +325,15 @@ class Problem:
             n_widths=max(1, len(alike)),
             at_hand=any(ridge is None for _, ridge in asked),
         )
-        automatic = getattr(setting, "approximation", "") == "auto" and setting.n_landmarks is None
-        if made.kind == "nystroem" and automatic:
-            _logger.warning("%s", made.message, extra={_LANDMARKS: made.n_landmarks})
-        else:
-            _logger.info("%s", made.message)
-        return made
+
+    def blas(self) -> AbstractContextManager[None]:
+        """One BLAS thread for fits whose matrices are small: see `blas_for`."""
+        try:
+            demands = [self._demand(read_kernel(kernel)) for kernel, _ in self._kernels()]
+            widths = [memory.width(demand) for demand in demands]
+        except (TypeError, ValueError):  # the fit names the wrong parameter
+            widths = []
+        return blas_for(self.n_rows, max(widths) if widths and all(widths) else 0)
 
     def forget_smoothers(self) -> None:
         """Give up the factorisations; neighbours and features stay."""

@@ -18,6 +18,7 @@ from appellate.methods.ridge import FeatureClassifier
 from appellate.numerics.entries import Values
 from appellate.numerics.simplex import project_entries
 from appellate.numerics.smoothers import Regressor
+from appellate.numerics.threads import multiply
 
 
 @share_docs
@@ -93,8 +94,8 @@ class CLPLClassifier(FeatureClassifier):
 
         def objective(flat: NDArray[Any]) -> tuple[float, NDArray[Any]]:
             model = flat.reshape(-1, l)
-            value, slope = convex_loss(rows @ model[:-1] + model[-1], weights, others)
-            pull = rows.T @ slope + 2 * ridge * model[:-1]
+            value, slope = convex_loss(multiply(rows, model[:-1]) + model[-1], weights, others)
+            pull = multiply(rows.T, slope) + 2 * ridge * model[:-1]
             gradient = np.vstack([pull, slope.sum(axis=0)])
             return (value + ridge * np.sum(model[:-1] ** 2)) / n, gradient.ravel() / n
 

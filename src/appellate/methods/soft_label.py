@@ -136,7 +136,8 @@ class SoftLabelClassifier(MetaEstimatorMixin, PartialLabelClassifier):  # type: 
         """
         problem, start = self._open(X, y, supervision)
         weights = None if sample_weight is None else _check_weights(sample_weight, problem.n_rows)
-        self._keep(problem, self._solve(problem, start, weights))
+        with problem.blas():
+            self._keep(problem, self._solve(problem, start, weights))
         return self
 
     def _solve(

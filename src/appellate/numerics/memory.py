@@ -151,7 +151,7 @@ class Demand:
         return self.outputs() + _WORKSPACE + under_way + stored + landmarks + algebra
 
 
-def represent(
+def ask(
     kernel: KernelSetting,
     shape: tuple[int, int],
     n_labels: int,
@@ -162,15 +162,8 @@ def represent(
     n_squares: float | None = None,
     n_widths: int = 1,
     at_hand: bool = False,
-) -> Representation:
-    """Decide how to represent a kernel of n rows, or say why it does not fit and what would.
-
-    ``"auto"`` takes the exact kernel up to 9,000 rows if its n x n matrices fit into the budget
-    (`memory_budget`), and always up to 4,000, else Nystroem features: `default_landmarks`, or as
-    many as fit into the budget, but no fewer than 256. Features that the workers of a cluster keep
-    count too, so that the same rows get the same landmarks there. A linear kernel keeps a copy of
-    its features if they are fewer than the rows, else n x n matrices. What else runs on the
-    machine changes nothing, except that a fit that does not fit into the free memory is refused.
+) -> Demand:
+    """Say what a fit asks for, for `represent` and `decide`.
 
     Parameters
     ----------
@@ -194,6 +187,33 @@ def represent(
     at_hand : bool, default=False
         Whether this process needs all features in memory, wherever they are kept.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate.numerics.kernels import GaussianKernel
+    >>> ask(GaussianKernel(), (3_000, 50), 20, np.float32).exact()
+    109440000
+    """
+    squares = _SQUARES + n_widths - 1 if n_squares is None else n_squares
+    size = np.dtype(dtype).itemsize
+    return Demand(kernel, shape, n_labels, size, local, n_matrices, squares, n_widths, at_hand)
+
+
+def represent(demand: Demand) -> Representation:
+    """Decide how to represent a kernel of n rows, or say why it does not fit and what would.
+
+    ``"auto"`` takes the exact kernel up to 9,000 rows if its n x n matrices fit into the budget
+    (`memory_budget`), and always up to 4,000, else Nystroem features: `default_landmarks`, or as
+    many as fit into the budget, but no fewer than 256. Features that the workers of a cluster keep
+    count too, so that the same rows get the same landmarks there. A linear kernel keeps a copy of
+    its features if they are fewer than the rows, else n x n matrices. What else runs on the
+    machine changes nothing, except that a fit that does not fit into the free memory is refused.
+
+    Parameters
+    ----------
+    demand : Demand
+        What a fit asks for.
+
     Raises
     ------
     MemoryError
@@ -203,15 +223,13 @@ def represent(
     --------
     >>> import numpy as np
     >>> from appellate.numerics.kernels import GaussianKernel
-    >>> represent(GaussianKernel(), (3_000, 50), 20, np.float32).kind
+    >>> represent(ask(GaussianKernel(), (3_000, 50), 20, np.float32)).kind
     'exact'
-    >>> represent(GaussianKernel(n_landmarks=64), (50_000, 5), 3, np.float32).n_landmarks
+    >>> kernel = GaussianKernel(n_landmarks=64)
+    >>> represent(ask(kernel, (50_000, 5), 3, np.float32)).n_landmarks
     64
     """
-    squares = _SQUARES + n_widths - 1 if n_squares is None else n_squares
-    size = np.dtype(dtype).itemsize
-    demand = Demand(kernel, shape, n_labels, size, local, n_matrices, squares, n_widths, at_hand)
-    if demand.asked == "exact" and not demand.linear and not local:
+    if demand.asked == "exact" and not demand.linear and not demand.local:
         raise ValueError(
             "approximation='exact' needs the rows in memory, but X is a Dask collection. Pass "
             "X.compute(), or approximation='auto'."
@@ -219,7 +237,7 @@ def represent(
     budget = memory_budget()
     kind, m = decide(demand, budget)
     exact = kind == "exact" and not demand.linear
-    width = shape[1] if demand.linear else m
+    width = demand.shape[1] if demand.linear else m
     needed = demand.exact() if exact else demand.features(width)
     free = free_memory()
     if needed > _SHARE * free and not _may_be_tried(demand, exact):
@@ -257,6 +275,22 @@ def decide(demand: Demand, budget: int) -> tuple[str, int]:
             break
         m = max(m - 64, FEWEST_LANDMARKS)
     return "nystroem", m
+
+
+def width(demand: Demand) -> int:
+    """Columns of the features that stand for a kernel, or 0 if there are n x n matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from appellate.numerics.kernels import GaussianKernel, LinearKernel
+    >>> kernels = GaussianKernel(), LinearKernel()
+    >>> [width(ask(each, (500_000, 50), 3, np.float32)) for each in kernels]
+    [1024, 50]
+    """
+    if demand.linear:
+        return 0 if demand.whole else demand.shape[1]
+    return decide(demand, memory_budget())[1]
 
 
 def _may_be_tried(demand: Demand, exact: bool) -> bool:

@@ -244,7 +244,8 @@ class JuryClassifier(AppealClassifier):
         self
         """
         problem, start = self._open(X, y, supervision)
-        self._keep(problem, self._solve(problem, start, groups, evidence))
+        with problem.blas():
+            self._keep(problem, self._solve(problem, start, groups, evidence))
         return self
 
     def explain(self, rows: Any) -> list[Explanation]:

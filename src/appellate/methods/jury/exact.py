@@ -21,6 +21,7 @@ from appellate.methods.jury.rounds import FitKernels, FitMember, NamedKernel, Ou
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import Radial
 from appellate.numerics.smoothers import KernelSmoother, Regressor
+from appellate.numerics.threads import multiply
 
 _DOUBLE_ROWS = 2_000  # up to here kernel matrices are in double precision
 
@@ -127,7 +128,7 @@ class KernelMember:
 
 def _product(matrix: NDArray[Any], values: Doubles) -> Doubles:
     """Multiply in the precision of the matrix."""
-    return np.asarray(matrix @ values.astype(matrix.dtype), dtype=np.float64)
+    return np.asarray(multiply(matrix, values.astype(matrix.dtype)), dtype=np.float64)
 
 
 def fit_outputs(

@@ -30,6 +30,7 @@ from appellate.methods.testimony.functions import PASSES, find_functions
 from appellate.methods.testimony.models import ModelAnswers, read_models
 from appellate.methods.testimony.people import EDGE, Matrix, describe_people, share_interval
 from appellate.methods.testimony.rounds import ROUNDS, audit_temperature, certain, fit_crowd
+from appellate.numerics.threads import blas_for
 
 _AUDITED = 20
 
@@ -225,6 +226,12 @@ class TestimonyClassifier(AppealClassifier):
         self
         """
         opened = self._open_answers(X, y, decisions, audited)
+        with blas_for(len(opened.answers)):
+            self._weigh_answers(X, opened, probabilities)
+        return self
+
+    def _weigh_answers(self, X: Any, opened: OpenAnswers, probabilities: Any) -> None:
+        """Fit to answers that were read."""
         answers = opened.answers
         decided = opened.decided
         drawn = opened.drawn
@@ -296,7 +303,6 @@ class TestimonyClassifier(AppealClassifier):
         self.shared_errors_ = found.shared
         self.model_temperatures_ = {name: 1 / t for name, t in found.trusts.items()}
         self._keep_labels(answers, models, decided, X is not None)
-        return self
 
     def explain(self, rows: Any) -> list[Explanation]:
         """Say why training rows have their labels: the score of each as a sum.
