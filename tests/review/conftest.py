@@ -1,4 +1,4 @@
-"""A real browser: Chromium, driven by Playwright; without one the tests of the page are skipped."""
+"""A real browser: Chromium, driven by Playwright; without one its tests are skipped."""
 
 from __future__ import annotations
 
