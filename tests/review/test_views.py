@@ -611,6 +611,20 @@ def test_labels_are_counted(visit, tmp_path):
 # -- addresses ------------------------------------------------------------------------------
 
 
+def test_back_returns_to_the_row_of_a_step_made_just_before(rich, visit):
+    page = visit(as_url(rich, "review"))
+    page.evaluate("""() => {
+        for (const key of ["a", "a", "j"])
+            document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        window.left = document.getElementById("panel").textContent;
+        document.querySelector("nav [data-view=overview]").click();
+    }""")
+    assert page.locator("#view-overview").is_visible()
+    page.go_back()
+    assert page.locator("#view-review").is_visible()
+    assert page.evaluate("document.getElementById('panel').textContent === left")
+
+
 def test_views_filters_and_rows_are_in_the_address(rich, visit):
     page = visit(as_url(rich))
     go(page, "labels")

@@ -46,23 +46,32 @@ function readAddress() {
   if (!answers) found.said = found.person = -1;
   return found;
 }
-let pending = 0, written = 0;
+let pending = 0, written = 0, late = ""; // `late`: the address of a step that is not written yet
 const OFTEN = 60; // milliseconds between two entries; browsers refuse too many
 // A new view or list is a new entry of the history; a step to the next row is not.
 function writeAddress(isNew) {
+  if (isNew) { pushAddress(addressFor(state)); return; }
   clearTimeout(pending);
-  const write = () => {
-    const address = addressFor(state);
-    written = Date.now();
-    if (address === location.hash) return;
-    if (isNew) history_.push(address); else history_.replace(address);
-  };
-  if (isNew || Date.now() - written > OFTEN) write(); else pending = setTimeout(write, OFTEN);
+  late = addressFor(state);
+  if (Date.now() - written > OFTEN) writeStep(); else pending = setTimeout(writeStep, OFTEN);
 }
-const history_ = {
-  push: (address) => window.history.pushState({ depth: depth() + 1 }, "", address),
-  replace: (address) => window.history.replaceState(window.history.state, "", address),
-};
+function writeStep() {
+  const address = dropStep();
+  if (!address) return;
+  written = Date.now();
+  if (address !== location.hash) window.history.replaceState(window.history.state, "", address);
+}
+function pushAddress(address) {
+  writeStep(); // so that Back returns to this row, not to the one before
+  written = Date.now();
+  if (address !== location.hash) window.history.pushState({ depth: depth() + 1 }, "", address);
+}
+function dropStep() {
+  const address = late;
+  clearTimeout(pending);
+  late = "";
+  return address;
+}
 const depth = () => (window.history.state && window.history.state.depth) || 0;
 function goTo(wanted) { // a view with its filters
   Object.assign(state, blank(), wanted);
@@ -72,7 +81,7 @@ function goTo(wanted) { // a view with its filters
   arrive(true);
 }
 function arrive(moved) { // show what the state says
-  clearTimeout(pending);
+  dropStep();
   trail = [];
   for (const view of VIEWS) {
     $("view-" + view).hidden = view !== state.view;
@@ -99,7 +108,7 @@ document.addEventListener("click", (event) => { // links within the page
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   if (link.classList.contains("skip")) { $("main").focus(); return; }
-  if (link.hash !== location.hash) history_.push(link.hash);
+  pushAddress(link.hash);
   Object.assign(state, readAddress());
   arrive(true);
 });
