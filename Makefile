@@ -34,7 +34,7 @@ UNIT := tests/methods tests/candidates tests/metrics tests/model_selection tests
 # What needs no data and some minutes each. All else in benchmarks/ is a study of accuracy.
 BENCHMARKS := goals peers costs partner bases scale evidence features deep
 
-.PHONY: help demo check test test-slow test-real fuzz crash data-home coverage lint bench docs dist clean
+.PHONY: help demo check test all-tests test-slow test-real fuzz crash data-home coverage lint bench docs dist clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -49,9 +49,12 @@ check: $(VENV)/.stamp-check ## in four minutes: style, types, imports, unit test
 	$(BIN)/mypy $(WITHOUT_TORCH)
 	$(PYTEST) -q $(UNIT)
 
-test: lint ## lint, tests, doctests and the site; with APPELLATE_DATA_HOME set, also on real data
+test: lint $(VENV)/.stamp-docs ## lint, tests, doctests and the site; with APPELLATE_DATA_HOME set, also on real data
+	@$(MAKE) --no-print-directory --jobs=2 all-tests docs
+
+# Many tests wait for processes that they stop: the site is built in the meantime.
+all-tests: $(VENV)/.stamp-dev
 	$(PYTEST) $(if $(APPELLATE_DATA_HOME),-m "not slow")
-	@$(MAKE) --no-print-directory docs
 
 test-real: data-home $(VENV)/.stamp-dev ## only the tests on the data sets in APPELLATE_DATA_HOME
 	$(PYTEST) -m realdata
