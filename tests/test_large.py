@@ -16,6 +16,7 @@ import appellate
 from appellate import (
     AGGDClassifier,
     GaussianKernel,
+    JuryClassifier,
     LALOClassifier,
     LaplacianKernel,
     PartnerClassifier,
@@ -126,6 +127,15 @@ def test_auto_says_what_it_chose(caplog, monkeypatch):
     assert first.getMessage().startswith("Nystroem features of 300 landmarks: the exact kernel")
     assert second.levelname == "INFO"
     assert second.getMessage().startswith("exact kernel matrix: 300 rows; takes")
+
+
+def test_a_fit_with_several_kernels_says_once_that_they_are_approximated(caplog, monkeypatch):
+    X, candidates, _ = make_problem(300)
+    monkeypatch.setattr(memory, "SMALL_ROWS", 100)
+    monkeypatch.setattr(memory, "EXACT_ROWS", 200)
+    with caplog.at_level(logging.INFO, logger="appellate"):
+        JuryClassifier("kernel", max_rounds=1, random_state=0).fit(X, candidates)
+    assert sum("Nystroem" in each.getMessage() for each in caplog.records) == 1
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from appellate.experiments import runner
@@ -25,7 +26,7 @@ def execute_slowly(key, run, problem):
 def run_and_kill(client, told):
     def hand_out(runs, problems, *_):
         pids = client.run(os.getpid)
-        outcomes = run_on_dask(runs, problems, 2, client.scheduler.address)
+        outcomes = run_on_dask(runs, problems, 2, None)
         for number, pair in enumerate(outcomes):
             if number == 2:
                 victim = sorted(pids.values())[0]
@@ -45,6 +46,7 @@ if __name__ == "__main__":
     with Store(Path(sys.argv[1])) as store, connect(2, None) as client:
         client.wait_for_workers(2)
         told["workers"] = len(client.run(os.getpid))
+        cluster.connect = lambda *_: nullcontext(client)  # not a second cluster
         cluster.run_on_dask = run_and_kill(client, told)
         problems = {"small": make_problem()}
         summary = runner.run_all(make_runs(n_splits), problems, store, backend="dask")

@@ -82,6 +82,22 @@ def test_nobody_at_the_address(listener, monkeypatch):
     assert_no_client()
 
 
+def test_a_local_cluster_refuses_other_users():
+    with connect(1, None) as client:
+        address = client.scheduler.address
+        assert client.submit(sum, (1, 2)).result() == 3
+        for scheme in ("tcp", "tls"):
+            other = address.replace("tls", scheme)
+            with pytest.raises(ClusterError, match="cannot reach"), connect(1, other):
+                pass
+
+
+def test_names_the_extra_if_there_are_no_certificates(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(ClusterError, match=r"needs .*cryptography.*\[dask\]"), connect(1, None):
+        pass
+
+
 def test_a_running_scheduler_computes_while_it_is_lent():
     import dask.array as da
     from distributed import LocalCluster

@@ -75,16 +75,20 @@ def run_on_dask(
 def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
     """Lend a client of a running scheduler, or of a local cluster that ends with it."""
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster, Security
+
+        # Whoever reaches a scheduler can run code: certificates keep other users out.
+        secret = Security.temporary() if scheduler is None else None  # type: ignore[no-untyped-call]
     except ImportError as error:
         raise ClusterError(
-            f"the Dask backend needs dask and distributed: {install('dask')}"
+            f"the Dask backend needs dask, distributed and cryptography: {install('dask')}"
         ) from error
     if scheduler is None:
         with (
             LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=n_jobs,
                 threads_per_worker=1,
+                security=secret,
                 dashboard_address=None,
                 silence_logs=logging.ERROR,
             ) as cluster,
