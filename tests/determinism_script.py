@@ -1,12 +1,15 @@
-"""Fit every public estimator and print what it predicts, as JSON; for tests/test_determinism.py.
+"""Fit every public estimator; print what it predicts and its file, for tests/test_determinism.py.
 
 ``python -m tests.determinism_script N_JOBS``
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
@@ -25,6 +28,7 @@ from appellate import (
     available_bases,
     make_base,
 )
+from appellate.io import save_model
 
 
 def estimators(n_jobs):
@@ -66,6 +70,15 @@ def make_data():
     return X, candidates, np.array(["cat", "dog", "owl"])[answers]
 
 
+def hash_model(model):
+    """Save a model and return the hash of its file; members of other processes share no parts."""
+    if "n_jobs" in model.get_params(deep=False):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(model, folder)
+        return hashlib.sha256((Path(folder) / "model.skops").read_bytes()).hexdigest()
+
+
 def main():
     X, candidates, answers = make_data()
     told = {}
@@ -76,12 +89,13 @@ def main():
             "probabilities": model.predict_proba(X[110:]).tolist(),
             "confidence": np.asarray(model.confidence_).tolist(),
             "labels": [str(label) for label in model.transduction_],
+            "file": hash_model(model),
         }
-    words = [*"ab", "a|b", "b|c", "c"] * 12
-    run = appellate.rectify(
-        {"x": X[:60, 0].tolist(), "maybe": words}, candidates="maybe", random_state=0
-    )
-    told["rectify"] = run.labels.astype(str).to_dict("list")
+    names = np.array(["cat", "dog", "owl"])
+    table = {name: X[:, j].tolist() for j, name in enumerate("pqrstu")}
+    table["maybe"] = ["|".join(names[row]) for row in candidates]
+    run = appellate.rectify(table, candidates="maybe", random_state=0)
+    told["rectify"] = run.labels.astype(str).to_dict("list") | {"file": hash_model(run.model)}
     json.dump(told, sys.stdout)
 
 

@@ -1,4 +1,4 @@
-"""The same call gives the same result: whatever the hash seed, n_jobs and number of threads."""
+"""The same call gives the same result and file: whatever the hash seed, n_jobs and threads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_another_number_of_threads_changes_no_bit_of_a_small_fit(usual):
     assert other.pop("rectify") == usual["rectify"]
     for name, told in other.items():
         expected = usual[name]
-        for key in ("labels", "confidence"):
+        for key in ("labels", "confidence", "file"):
             assert told[key] == expected[key], (name, key)
         close = np.allclose(told["probabilities"], expected["probabilities"], rtol=0, atol=1e-12)
         assert close, name

@@ -233,16 +233,20 @@ def test_a_type_of_ones_own_is_named_both_ways(rows, tmp_path):
 
 
 def test_what_cannot_be_written_is_said(tmp_path):
+    model = make_base("sure")
+    model.generator = (i for i in range(3))
     with pytest.raises(ModelFileError, match="cannot be written"):
-        save_model({"generator": (i for i in range(3))}, tmp_path / "m")
+        save_model(model, tmp_path / "m")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_path_of_another_system_is_read(tmp_path):
-    save_model({"here": tmp_path}, tmp_path / "m")
+    model = make_base("sure")
+    model.here = tmp_path
+    save_model(model, tmp_path / "m")
     with zipfile.ZipFile(tmp_path / "m" / "model.skops") as archive:
         assert "PosixPath" not in archive.read("schema.json").decode()
-    assert load_model(tmp_path / "m")["here"] == tmp_path
+    assert load_model(tmp_path / "m").here == tmp_path
 
 
 # -- hostile files -----------------------------------------------------------------------------
@@ -581,6 +585,23 @@ def spelled_out(folder):
     return found
 
 
+@pytest.mark.parametrize("model", [None, 3, "sure", type(make_base("sure"))])
+def test_refuses_to_save_what_is_not_a_model(model, tmp_path):
+    with pytest.raises(TypeError, match="must be a fitted classifier"):
+        save_model(model, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_equal_models_are_equal_files(tmp_path):
+    model = make_base("sure").fit([[0.0], [1.0]], ["a", "b"])
+    first, second = (
+        save_model(each, tmp_path / name) for each, name in [(model, "1"), (model, "2")]
+    )
+    again = save_model(load_model(first), tmp_path / "3")
+    contents = {(folder / "model.skops").read_bytes() for folder in (first, second, again)}
+    assert len(contents) == 1
+
+
 def test_every_object_is_written_once(tmp_path):
     """skrub's parts refer to each other; spelled out each time, 56 columns took 130 MB."""
     pd, _ = pytest.importorskip("pandas"), pytest.importorskip("skrub")
@@ -663,7 +684,9 @@ def test_skops_knows_every_estimator_without_torch_and_dask():
 
 def test_what_is_shared_stays_shared(tmp_path):
     part = StandardScaler().fit([[0.0], [2.0]])
-    again = load_model(save_model({"a": [part, (part,)], "b": {"c": part}}, tmp_path / "m"))
+    model = make_base("sure")
+    model.parts = {"a": [part, (part,)], "b": {"c": part}}
+    again = load_model(save_model(model, tmp_path / "m")).parts
     assert again["a"][0] is again["a"][1][0] is again["b"]["c"]
     assert again["b"]["c"].mean_ == 1
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from threading import Lock
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -120,6 +120,8 @@ def save_model(
 
     Raises
     ------
+    TypeError
+        If it is not a model.
     ModelFileError
         If the model has parts that `load_model` would refuse, or that cannot be written.
     FileExistsError
@@ -135,6 +137,11 @@ def save_model(
     >>> same.predict([[0.1]])
     array(['a'], dtype='<U1')
     """
+    if isclass(model) or not hasattr(model, "predict"):
+        raise TypeError(
+            "model must be a fitted classifier, or a pipeline that ends in one; got "
+            f"{type(model).__name__}."
+        )
     target = Path(path)
     if target.exists() and not _is_ours(target):
         raise FileExistsError(f"'{target}' exists and holds no model. Name another folder.")
@@ -493,25 +500,39 @@ def _pack(skops: Any, model: Any) -> bytes:
     There each is spelled out wherever another refers to it, in lines of one word: skrub's encoders
     refer to each other so often that 56 columns came to 130 MB. A reader of skops knows an object
     again by its number. Paths can be read on any system: a file names ``Path``, not the kind of
-    path that this one has.
+    path that this one has. Objects are numbered in order, not by their address, and nothing has a
+    date, so that equal models are equal files.
     """
     out = BytesIO()
     written = set[int]()
+    numbers = dict[int, int]()
     members = _Members()
     schema = skops.get_state(model, context := skops.SaveContext(members))
     schema |= {"protocol": context.protocol, "_skops_version": version("skops")}
     with ZipFile(out, "w") as archive:
         for node in _nodes(schema):
+            number = numbers.setdefault(node["__id__"], len(numbers) + 1)
             if node["__class__"] in ("PosixPath", "WindowsPath"):
                 node["__module__"], node["__class__"] = "pathlib", "Path"
             if node["__loader__"] == "ObjectNode" and "content" in node:
                 if node["__id__"] in written:
                     node["content"] = {}  # never looked at
                 written.add(node["__id__"])
-            if node.get("file") in members:
-                archive.writestr(node["file"], members.pop(node["file"]))
-        archive.writestr(_SCHEMA, json.dumps(schema), ZIP_DEFLATED)
+            node["__id__"] = number
+            if "file" in node:
+                content = members.pop(node["file"], None)
+                node["file"] = f"{number}{Path(node['file']).suffix}"
+                if content is not None and node["file"] not in archive.NameToInfo:
+                    archive.writestr(_member(node["file"]), content)
+        archive.writestr(_member(_SCHEMA), json.dumps(schema), ZIP_DEFLATED)
     return out.getvalue()
+
+
+def _member(name: str) -> ZipInfo:
+    """Describe a member of a zip archive without a date."""
+    member = ZipInfo(name)
+    member.external_attr = 0o600 << 16
+    return member
 
 
 def _is_ours(folder: Path) -> bool:
