@@ -78,8 +78,8 @@ class Table:
 
 
 def same(text):
-    """What a label is, however it is written: composed, stripped, a number if it is one."""
-    text = unicodedata.normalize("NFC", text).strip()
+    """What a label is, however it is written: composed, without spaces around it, a number."""
+    text = unicodedata.normalize("NFC", text).rstrip("\0").strip()
     plain = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text)
     return float(text) if plain else text
 
