@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
 
@@ -52,6 +53,25 @@ def test_the_limit_ends_also_after_an_error():
         list(threads.ordered_map(fail, range(5), blas=True))
     assert blas_threads() == before
     assert threading.active_count() < 20
+
+
+def test_a_replaced_worker_is_no_error_where_warnings_are():
+    def say():
+        try:
+            warnings.warn("A worker stopped while some jobs were given to ...", UserWarning, 2)
+            told.append("went on")
+        except UserWarning:
+            told.append("ended")
+
+    told = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for within in (threads.replacing_workers(), contextlib.nullcontext()):
+            with within:
+                thread = threading.Thread(target=say)
+                thread.start()
+                thread.join()
+    assert told == ["went on", "ended"]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -39,6 +39,7 @@ from appellate.evidence.likelihood import Evidence, estep
 from appellate.evidence.scales import fit_temperature, soften
 from appellate.model_selection import candidate_train_test_split
 from appellate.numerics.entries import Values
+from appellate.numerics.threads import replacing_workers
 
 AnyMatrix = NDArray[Any]
 _TEMPERATURES = 0.5, 4.0
@@ -281,10 +282,11 @@ class Panel:
             delayed(_train_apart)(panel, task, devices[k % len(devices)])
             for k, task in enumerate(tasks)
         )
-        for each in Parallel(n_jobs=n_jobs, return_as="generator")(work):
-            heard.append(each)
-            if run.listener is not None:
-                run.listener(each.history[-1])
+        with replacing_workers():
+            for each in Parallel(n_jobs=n_jobs, return_as="generator")(work):
+                heard.append(each)
+                if run.listener is not None:
+                    run.listener(each.history[-1])
         return heard
 
     def _head_of(self, heads: dict[str, AnyMatrix]) -> AnyMatrix:

@@ -1,7 +1,8 @@
-"""How many threads work: on blocks, in order, with a bounded number under way; and in BLAS."""
+"""Threads that work on blocks, in order, and those of BLAS; worker processes."""
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -112,6 +113,26 @@ def blas_for(n_rows: int, width: int = 0) -> AbstractContextManager[None]:
     """
     small = n_rows <= _ONE_THREAD_ROWS or 0 < width <= _ONE_THREAD_WIDTH
     return _single_blas() if small else nullcontext()
+
+
+@contextmanager
+def replacing_workers() -> Iterator[None]:
+    """Let joblib replace worker processes without a warning.
+
+    It replaces a worker that has grown by 300 MB since its first job, and warns of a leak. A
+    worker grows as much when a later job imports torch. Where warnings are errors, joblib's own
+    thread would end with this one, and its caller would wait for ever.
+
+    Examples
+    --------
+    >>> from joblib import Parallel, delayed
+    >>> with replacing_workers():
+    ...     Parallel(1)(delayed(abs)(x) for x in (-1, 2))
+    [1, 2]
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        yield
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from appellate.evidence.scales import Scale
 from appellate.numerics.entries import Values
 from appellate.numerics.kernels import GaussianKernel, LaplacianKernel, RadialKernel
 from appellate.numerics.smoothers import Regressor
+from appellate.numerics.threads import replacing_workers
 
 Doubles = NDArray[np.float64]
 #: Fits a model to rows, their evidence, (n, l) targets and a seed; it scores rows by `predict`.
@@ -243,7 +244,8 @@ def fit_held_out(
     for k, rest, _ in replicas.folds():
         part = replicas.parts[k]
         jobs.append(delayed(fit)(X[rest], part, part.entries.scatter(targets[k]), seed + k))
-    models = Parallel(n_jobs)(jobs)
+    with replacing_workers():
+        models = Parallel(n_jobs)(jobs)
     scores = np.empty(replicas.evidence.entries.shape)
     for model, (_, _, fold) in zip(models, replicas.folds(), strict=True):
         scores[fold] = model.predict(X[fold])
@@ -292,7 +294,8 @@ def fit_forest(
         delayed(_fit_out_of_bag)(seeded(forest, seed + k), single, rows, targets[:, k])
         for k, rows in enumerate(replicas.rows)
     )
-    forests, outputs = zip(*Parallel(n_jobs)(jobs), strict=True)
+    with replacing_workers():
+        forests, outputs = zip(*Parallel(n_jobs)(jobs), strict=True)
     return np.stack(outputs, axis=1), Trees.of(forests[0])
 
 
