@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -83,7 +87,13 @@ def test_nobody_at_the_address(listener, monkeypatch):
 
 
 def test_a_local_cluster_refuses_other_users():
-    with connect(1, None) as client:
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # another program, or cluster, has the usual port
+            stack.enter_context(socket.create_server(("127.0.0.1", 8787)))
+        client = stack.enter_context(connect(1, None))
+        port = urllib.parse.urlsplit(client.dashboard_link).port
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/info/main/workers.html")
         address = client.scheduler.address
         assert client.submit(sum, (1, 2)).result() == 3
         for scheme in ("tcp", "tls"):

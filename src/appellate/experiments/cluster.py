@@ -75,6 +75,7 @@ def run_on_dask(
 def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
     """Lend a client of a running scheduler, or of a local cluster that ends with it."""
     try:
+        from dask import config
         from distributed import Client, LocalCluster, Security
 
         # Whoever reaches a scheduler can run code: certificates keep other users out.
@@ -84,12 +85,18 @@ def connect(n_jobs: int, scheduler: str | None) -> Iterator[Any]:
             f"the Dask backend needs dask, distributed and cryptography: {install('dask')}"
         ) from error
     if scheduler is None:
+        routes: dict[str, list[str]] = {
+            f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
+        }
         with (
+            config.set(routes),
             LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=n_jobs,
                 threads_per_worker=1,
                 security=secret,
                 dashboard_address=None,
+                # Its HTTP server has no pages, and a port that no other cluster has.
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
                 silence_logs=logging.ERROR,
             ) as cluster,
             Client(cluster) as client,  # type: ignore[no-untyped-call]
