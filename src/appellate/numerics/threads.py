@@ -22,7 +22,7 @@ TaskItem = TypeVar("TaskItem")
 TaskResult = TypeVar("TaskResult")
 
 _AHEAD = 2  # blocks under way for every thread
-# Up to here a second BLAS thread saves a tenth of the time at most, and doubles the CPU time
+# Up to here a second BLAS thread saves a tenth of the time and takes up to twice the CPU time
 # (measured on two cores). Features are worked on in blocks, by all threads anyway.
 _ONE_THREAD_ROWS = 1_000  # n x n matrices
 _ONE_THREAD_WIDTH = 2_000  # features of n rows, and m x m matrices
